@@ -1,0 +1,418 @@
+"""Equations and systems: single assignment, recurrences over positions, checked when built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+
+import sympy as sp
+
+from derive import syntax as S
+from derive.elaborate import Elaborator, Scope, free_names
+from derive.errors import DeriveError, nearest
+from derive.index import Dim, Expr, Tensor, affine
+from derive.nodes import entry_indices, tensor_name, walk
+
+
+@dataclass(frozen=True)
+class Equation:
+    """``name[indices] = rhs``, for every value of the indices.
+
+    Args:
+        tensor: The tensor that it defines.
+        indices: One fresh index symbol per axis.
+        rhs: The SymPy expression in index notation.
+        text: As written.
+    """
+
+    tensor: Tensor
+    indices: tuple[sp.Symbol, ...]
+    rhs: Expr
+    text: str
+
+    @property
+    def lhs(self) -> Expr:
+        """The entry on the left."""
+        return self.tensor.at(*self.indices)
+
+    @cached_property
+    def reads(self) -> tuple[Expr, ...]:
+        """Every tensor entry on the right, once each, in order."""
+        found = (n for n in walk(self.rhs) if tensor_name(n) is not None)
+        return tuple(dict.fromkeys(found))
+
+
+@dataclass(frozen=True)
+class System:
+    """A model in index notation.
+
+    Args:
+        name: Its identifier.
+        dims: Sizes by name.
+        tensors: All tensors by name, inputs and states.
+        equations: In order; each tensor has at most one.
+        losses: Scalar expressions by name, as equations for the scalar ``L``.
+        derived: Quantities defined from adjoints (such as the contribution of one use).
+        initial: ``zeros`` or ``given`` by state; a state that reads t-1 has one.
+        convention: ``row`` or ``column``.
+        loss: The selected loss, whose ``L`` the equations hold; "" if none.
+    """
+
+    name: str
+    dims: Mapping[str, Dim]
+    tensors: Mapping[str, Tensor]
+    equations: tuple[Equation, ...]
+    losses: Mapping[str, Equation] = field(default_factory=dict)
+    derived: tuple[Equation, ...] = ()
+    initial: Mapping[str, str] = field(default_factory=dict)
+    convention: str = "row"
+    loss: str = ""
+
+    def __post_init__(self) -> None:
+        """Check single assignment and causality."""
+        seen: set[str] = set()
+        for equation in self.equations:
+            name = equation.tensor.name
+            if name in seen:
+                raise DeriveError(f"{self.name}: {name} has two equations; each tensor has one")
+            seen.add(name)
+            self.check_reads(equation, seen)
+
+    def check_reads(self, equation: Equation, done: set[str]) -> None:
+        """Refuse a read of something that is not computed yet (the causality hypothesis).
+
+        The adjoint theorem needs it: a state is read at the same position only after its equation,
+        and at an earlier position anywhere.
+        """
+        defined = {e.tensor.name for e in self.equations}
+        for read in equation.reads:
+            name = str(tensor_name(read))
+            lag = self.lag(equation, read)
+            late = name in defined and (name not in done or name == equation.tensor.name)
+            if late and (lag is None or lag < 1):
+                raise DeriveError(
+                    f"{self.name}: {equation.text!r} reads {read} before it is computed",
+                    hint="order the equations, or read an earlier position such as t-1",
+                )
+
+    def lag(self, equation: Equation, read: Expr) -> int | None:
+        """Return how many positions back a read reaches, None if it does not follow the index."""
+        tensor, indices = self.tensors[str(tensor_name(read))], entry_indices(read)
+        if not (tensor.dims and tensor.dims[0].ordered and equation.indices):
+            return None
+        place = affine(indices[0])
+        return -place.offset if place.base == equation.indices[0] else None
+
+    @cached_property
+    def scope(self) -> Scope:
+        """The names that statements about this system may use."""
+        return Scope(self.dims, self.tensors, self.convention)
+
+    @cached_property
+    def by_name(self) -> dict[str, Equation]:
+        """The equation of each state."""
+        return {e.tensor.name: e for e in self.equations}
+
+    @cached_property
+    def derived_by_name(self) -> dict[str, Equation]:
+        """The defining equation of each quantity that is defined from adjoints."""
+        return {e.tensor.name: e for e in self.derived}
+
+    @cached_property
+    def parameters(self) -> tuple[Tensor, ...]:
+        """The trainable tensors."""
+        return tuple(t for t in self.tensors.values() if t.role == "parameter")
+
+    @cached_property
+    def givens(self) -> tuple[Tensor, ...]:
+        """The tensors without an equation: inputs, parameters and targets."""
+        known = {*self.by_name, *self.derived_by_name, "L"}
+        return tuple(t for n, t in self.tensors.items() if n not in known)
+
+    @lru_cache(maxsize=32)  # noqa: B019 - systems are few and live as long as the process
+    def with_loss(self, loss: str) -> System:
+        """Return this system with ``L`` defined as one of its losses.
+
+        Raises:
+            DeriveError: On an unknown loss.
+        """
+        if loss not in self.losses:
+            raise DeriveError(f"{self.name} has no loss {loss!r}", hint=nearest(loss, self.losses))
+        return replace(self, equations=(*self.equations, self.losses[loss]), loss=loss)
+
+    def __hash__(self) -> int:
+        """Hash by identity of content that is cheap to compare."""
+        return hash((self.name, self.loss, len(self.equations)))
+
+
+def build_system(
+    name: str,
+    sizes: tuple[str, ...],
+    tensors: Mapping[str, tuple[str, ...]],
+    equations: tuple[str, ...],
+    *,
+    losses: Mapping[str, str] | None = None,
+    derived: tuple[str, ...] = (),
+    parameters: tuple[str, ...] | None = None,
+    targets: tuple[str, ...] = (),
+    onehot: tuple[str, ...] = (),
+    initial: Mapping[str, str] | None = None,
+    meanings: Mapping[str, str] | None = None,
+    positions: tuple[str, ...] = ("T",),
+    convention: str = "row",
+) -> System:
+    """Build a system from texts in the statement language.
+
+    Args:
+        name: Its identifier.
+        sizes: Size names.
+        tensors: Shapes of the given tensors, by name.
+        equations: ``z[t,j] = ...`` in order; the shapes of their left sides are inferred.
+        losses: Scalar expressions by name.
+        derived: Equations over adjoints (``G[t,j,r] = g_z[t,j]*h[t-1,r]``).
+        parameters: Names of the trainable tensors; by default those without a position axis.
+        targets: Names of the target tensors.
+        onehot: Names of the targets whose rows are one-hot.
+        initial: ``zeros`` or ``given`` by state.
+        meanings: One line each for listings.
+        positions: The sizes that are position axes.
+        convention: ``row`` or ``column``.
+
+    Raises:
+        DeriveError: On any inconsistency, naming what was found and expected.
+    """
+    builder = _Builder(name, sizes, convention, dict(meanings or {}))
+    statements = [S.parse_statement(text, lambda _: False) for text in equations]
+    shapes = builder.infer_shapes(tensors, statements)
+    builder.order([*equations, *(losses or {}).values()], shapes, positions)
+    builder.declare(tensors, parameters, targets, onehot)
+    for statement in statements:
+        builder.declare_state(statement, shapes)
+    builder.equations = [builder.equation(text) for text in equations]
+    builder.fill_initial(dict(initial or {}))
+    builder.add_losses(losses or {})
+    for text in derived:
+        builder.add_derived(text)
+    return builder.system()
+
+
+def _items(text: str) -> list[S.Item]:
+    """Return every indexed name in a statement or expression."""
+    parse = S.parse_statement if "=" in _outside_calls(text) else S.parse_expression
+    return [n for n in S.descend(parse(text, lambda _: False)) if isinstance(n, S.Item)]
+
+
+def _outside_calls(text: str) -> str:
+    """Return the text outside all parentheses: ``sum(t=0..1, x)`` has its = inside."""
+    depth, out = 0, []
+    for char in text:
+        depth += (char in "([") - (char in ")]")
+        if depth == 0:
+            out.append(char)
+    return "".join(out)
+
+
+class _Builder:
+    """The mutable state of `build_system`."""
+
+    def __init__(
+        self, name: str, sizes: tuple[str, ...], convention: str, meanings: dict[str, str]
+    ):
+        if convention not in ("row", "column"):
+            raise DeriveError(f"{name}: convention is row or column; found {convention!r}")
+        self.name, self.convention, self.meanings = name, convention, meanings
+        self.dims = {s: Dim(s) for s in sizes}
+        self.tensors: dict[str, Tensor] = {}
+        self.equations: list[Equation] = []
+        self.losses: dict[str, Equation] = {}
+        self.derived: list[Equation] = []
+        self.initial: dict[str, str] = {}
+
+    def shape(self, name: str, sizes: tuple[str, ...]) -> tuple[Dim, ...]:
+        """Return the dims of a declared shape."""
+        for size in sizes:
+            if size not in self.dims:
+                raise DeriveError(
+                    f"{self.name}: {name} has unknown size {size!r}", hint=nearest(size, self.dims)
+                )
+        return tuple(self.dims[size] for size in sizes)
+
+    def infer_shapes(self, given: Mapping[str, tuple[str, ...]],
+                     statements: list[S.Statement]) -> dict[str, tuple[str, ...]]:  # fmt: skip
+        """Return the shape of every tensor; a state's from where its indices stand."""
+        known = {n: Tensor(n, self.shape(n, sizes)) for n, sizes in given.items()}
+        waiting = list(statements)
+        while waiting:
+            left = [s for s in waiting if not self.infer_one(s, known)]
+            if len(left) == len(waiting):
+                self.infer_one(left[0], known, final=True)
+            waiting = left
+        return {n: tuple(d.name for d in t.dims) for n, t in known.items()}
+
+    def infer_one(self, statement: S.Statement, known: dict[str, Tensor], final: bool = False) -> bool:
+        """Infer the shape of one left side; tell whether it could be done."""
+        name, indices = self.left_side(statement)
+        elaborator = Elaborator(Scope(self.dims, known, self.convention), statement.text)
+        try:
+            dims = [elaborator.bind(i, [statement.rhs], {}, statement.lhs) for i in indices]
+        except DeriveError:
+            if final:
+                raise
+            return False
+        known.setdefault(name, Tensor(name, tuple(dims)))
+        return True
+
+    def left_side(self, statement: S.Statement) -> tuple[str, list[str]]:
+        """Return the name and index names that an equation defines."""
+        lhs, text = statement.lhs, statement.text
+        if statement.conditions:
+            raise DeriveError("an equation holds for every index: no 'for'", text=text, at=0)
+        if not isinstance(lhs, S.Name | S.Item):
+            raise DeriveError("an equation defines a name, as in z[t,j] = ...", text=text, at=0)
+        args = lhs.args if isinstance(lhs, S.Item) else ()
+        names = [a.name for a in args if isinstance(a, S.Name)]
+        if len(names) != len(args) or len(set(names)) != len(names):
+            raise DeriveError(
+                "the left side takes distinct index names: the equation holds at every position",
+                text=text,
+                at=lhs.span[0],
+            )
+        return lhs.name, names
+
+    def order(self, texts: list[str], shapes: Mapping[str, tuple[str, ...]],
+              positions: tuple[str, ...]) -> None:  # fmt: skip
+        """Mark the sizes of axes that are indexed with an offset or a number as position axes."""
+        ordered = set(positions)
+        for item in (i for text in texts for i in _items(text)):
+            slots = zip(item.args, shapes.get(item.name, ()), strict=False)
+            ordered |= {z for a, z in slots if not isinstance(a, S.Name) or a.name in self.dims}
+        self.dims = {n: Dim(n, n in ordered) for n in self.dims}
+
+    def declare_state(self, statement: S.Statement, shapes: Mapping[str, tuple[str, ...]]) -> None:
+        """Declare the left side of an equation."""
+        name, _ = self.left_side(statement)
+        self.add_tensor(name, self.shape(name, shapes[name]), "state")
+
+    def add_tensor(self, name: str, dims: tuple[Dim, ...], role: str, onehot: bool = False) -> Tensor:
+        """Declare a tensor."""
+        if name in self.tensors:
+            raise DeriveError(f"{self.name}: {name} is declared twice")
+        if name in self.dims or name in S.RESERVED or (name == "L" and role != "loss"):
+            raise DeriveError(f"{self.name}: {name!r} is a size, or a word of the language")
+        meaning = self.meanings.get(name, "")
+        tensor = Tensor(name, dims, role=role, meaning=meaning, onehot=onehot)
+        self.tensors[name] = tensor
+        return tensor
+
+    def declare(self, shapes: Mapping[str, tuple[str, ...]], parameters: tuple[str, ...] | None,
+                targets: tuple[str, ...], onehot: tuple[str, ...]) -> None:  # fmt: skip
+        """Declare the given tensors."""
+        for name, sizes in shapes.items():
+            dims = self.shape(name, sizes)
+            timeless = not any(d.ordered for d in dims)
+            trainable = name in parameters if parameters is not None else timeless
+            role = "target" if name in targets or name in onehot else "input"
+            self.add_tensor(
+                name,
+                dims,
+                "parameter" if trainable and role == "input" else role,
+                name in onehot,
+            )
+        for wanted in (*(parameters or ()), *targets, *onehot):
+            if wanted not in self.tensors:
+                raise DeriveError(
+                    f"{self.name}: {wanted!r} is not declared", hint=nearest(wanted, self.tensors)
+                )
+
+    def elaborator(self, text: str) -> Elaborator:
+        """Return an elaborator over what is declared so far."""
+        return Elaborator(Scope(self.dims, self.tensors, self.convention), text)
+
+    def equation(self, text: str) -> Equation:
+        """Read one equation whose left side is declared."""
+        scope = Scope(self.dims, self.tensors, self.convention)
+        statement = S.parse_statement(text, scope.is_name)
+        name, names = self.left_side(statement)
+        elaborator = Elaborator(scope, text)
+        free = free_names(statement.rhs, scope)
+        extra = [n for n in free if n not in names]
+        if extra:
+            known = [*names, *self.tensors, *self.dims]
+            message = f"{extra[0]!r} is neither a known name nor an index of the left side"
+            raise elaborator.fail(free[extra[0]], message, nearest(extra[0], known))
+        tensor = self.tensors[name]
+        env = {n: (elaborator.fresh(n), d) for n, d in zip(names, tensor.dims, strict=True)}
+        rhs = elaborator.scalar(statement.rhs, env)
+        return Equation(tensor, tuple(env[n][0] for n in names), rhs, text)
+
+    def fill_initial(self, initial: dict[str, str]) -> None:
+        """Give every state that is read before position 0 its lowest position."""
+        for name, how in initial.items():
+            if name not in self.tensors:
+                raise DeriveError(
+                    f"{self.name}: initial value of unknown {name!r}",
+                    hint=nearest(name, self.tensors),
+                )
+            if how not in ("zeros", "given"):
+                raise DeriveError(f"{self.name}: initial {name} is 'zeros' or 'given'; found {how!r}")
+        lowest: dict[str, int] = {}
+        for equation in self.equations:
+            for read in equation.reads:
+                tensor, indices = self.tensors[str(tensor_name(read))], entry_indices(read)
+                if tensor.dims and tensor.dims[0].ordered:
+                    place = affine(indices[0])
+                    back = place.offset if place.base in equation.indices else 0
+                    if back > 0:
+                        raise DeriveError(
+                            f"{self.name}: {equation.text!r} reads {read}, a later position",
+                            hint="a recurrence reads earlier positions, such as t-1",
+                        )
+                    lowest[tensor.name] = min(lowest.get(tensor.name, 0), back)
+        for name, first in lowest.items():
+            if first < 0:
+                self.tensors[name] = replace(self.tensors[name], first=first)
+                self.initial[name] = initial.get(name, "given")
+        self.equations = [replace(e, tensor=self.tensors[e.tensor.name]) for e in self.equations]
+
+    def add_losses(self, losses: Mapping[str, str]) -> None:
+        """Add the scalar losses; each is an equation for ``L``."""
+        if not losses:
+            return
+        for name, text in losses.items():
+            elaborator = self.elaborator(text)
+            node = S.parse_expression(text, elaborator.scope.is_name)
+            free = free_names(node, elaborator.scope)
+            if free:
+                known = [*self.tensors, *self.dims]
+                raise elaborator.fail(
+                    next(iter(free.values())),
+                    f"loss {name}: {next(iter(free))!r} is not a known name or a bound index",
+                    nearest(next(iter(free)), known),
+                )
+            rhs = elaborator.scalar(node, {})
+            self.losses[name] = Equation(Tensor("L", (), role="loss"), (), rhs, f"L = {text}")
+        self.add_tensor("L", (), "loss")
+
+    def add_derived(self, text: str) -> None:
+        """Add a quantity that is defined from adjoints."""
+        scope = Scope(self.dims, self.tensors, self.convention)
+        statement = S.parse_statement(text, scope.is_name)
+        name, indices = self.left_side(statement)
+        elaborator = Elaborator(scope, text)
+        dims = tuple(elaborator.bind(i, [statement.rhs], {}, statement.lhs) for i in indices)
+        self.add_tensor(name, dims, "derived")
+        self.derived.append(self.equation(text))
+
+    def system(self) -> System:
+        """Return the checked system."""
+        return System(
+            self.name,
+            self.dims,
+            self.tensors,
+            tuple(self.equations),
+            self.losses,
+            tuple(self.derived),
+            self.initial,
+            self.convention,
+        )

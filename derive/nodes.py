@@ -1,0 +1,87 @@
+"""The few node kinds beside SymPy's own: undefined functions, so SymPy never rewrites them.
+
+==================  ===============================================================================
+``Total(a, b)``     total derivative of entry a by entry b, through every path of the system
+``Partial(a, b)``   local derivative of a's equation by b, all its other inputs held
+``Detach(x)``       x, with derivative zero
+``Leq(a, b)``       1 where index a <= index b, else 0
+``Softmax(x,k,at)`` exp(x at k=at) / sum over k of exp(x); x has the bound index k
+``LogSumExp(x,k)``  log of the sum over k of exp(x)
+``Product(x,i,j,k,first,last,row,col)``  entry [row, col] of the ordered matrix product of x[i,j]
+                    for k = first, ..., last (ascending), leftmost first; DProduct: descending
+``Power(w, n)``     w to an index expression n
+==================  ===============================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import sympy as sp
+
+from derive.index import Expr
+
+Total = sp.Function("Total")
+Partial = sp.Function("Partial")
+Detach = sp.Function("Detach")
+Leq = sp.Function("Leq")
+Softmax = sp.Function("Softmax")
+LogSumExp = sp.Function("LogSumExp")
+Product = sp.Function("Product")
+DProduct = sp.Function("DProduct")
+Power = sp.Function("Power")
+
+
+def kind(expr: Expr) -> str:
+    """Return the node kind: the function's name for undefined functions, else the class name."""
+    return str(getattr(expr.func, "__name__", expr.func))
+
+
+def tensor_name(expr: Expr) -> str | None:
+    """Return the tensor's name if the node is a tensor entry (scalars included), else None."""
+    if isinstance(expr, sp.Indexed):
+        return str(expr.base.label)
+    if expr.is_Symbol and expr.is_real and not expr.is_integer:
+        return str(expr.name)
+    return None
+
+
+def entry_indices(expr: Expr) -> tuple[Expr, ...]:
+    """Return the indices of a tensor entry; () for a scalar."""
+    return tuple(expr.indices) if isinstance(expr, sp.Indexed) else ()
+
+
+def rebuild(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
+    """Replace leaves or whole nodes, exactly as mapped. Bound names are globally fresh: no capture."""
+    if expr in mapping:
+        return mapping[expr]
+    if isinstance(expr, sp.Indexed):
+        return expr.base[tuple(rebuild(i, mapping) for i in expr.indices)]
+    if not expr.args:
+        return expr
+    args = [rebuild(a, mapping) for a in expr.args]
+    return expr if all(a is b for a, b in zip(args, expr.args, strict=True)) else expr.func(*args)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Yield every node, a tensor entry before its indices, parents first."""
+    yield expr
+    children = expr.indices if isinstance(expr, sp.Indexed) else expr.args
+    for child in children:
+        yield from walk(child)
+
+
+BINDERS = {"Softmax": (1,), "LogSumExp": (1,), "Product": (1, 2, 3), "DProduct": (1, 2, 3)}
+
+
+def bound_symbols(expr: Expr) -> list[sp.Symbol]:
+    """Return the symbols that this very node binds."""
+    if isinstance(expr, sp.Sum):
+        return [limit[0] for limit in expr.limits]
+    return [expr.args[i] for i in BINDERS.get(kind(expr), ())]
+
+
+def freshen(expr: Expr, fresh: Callable[[sp.Symbol], sp.Symbol]) -> Expr:
+    """Rename every bound symbol below (and at) this node by ``fresh``."""
+    mapping = {s: fresh(s) for node in walk(expr) for s in bound_symbols(node)}
+    return rebuild(expr, mapping) if mapping else expr
