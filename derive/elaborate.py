@@ -447,7 +447,7 @@ class Elaborator:
         if node.func == "logsumexp":
             if len(limits) > 1:
                 raise self.fail(node, "logsumexp takes one bound index")
-            return Val(val.axes, lambda i: LogSumExp(val.build(i), limits[0][0]))
+            return Val(val.axes, lambda i: LogSumExp(val.build(i), limits[0][0], limits[0][1].symbol))
         if node.func not in ("sum", "mean", "var") or (node.func != "sum" and len(limits) > 1):
             raise self.fail(node, f"{node.func} takes one bound index")
         full = all(first == 0 and last == dim.symbol - 1 for _, dim, first, last in limits)
@@ -515,20 +515,20 @@ class Elaborator:
         symbol = self.fresh(index.name)
         inner = {**env, index.name: (symbol, dim)}
         expr = self.scalar(body, inner)
-        return Val((), lambda _: Softmax(expr, symbol, at))
+        return Val((), lambda _: Softmax(expr, symbol, at, dim.symbol))
 
     def over_last_axis(self, node: S.Call, val: Val) -> Val:
         """``softmax(a[t])``, ``logsumexp(a[t])`` over the last axis."""
         if not val.axes:
             raise self.fail(node, f"{node.func}(x) needs an axis; found a scalar",
                             f"write {node.func}(c, a[t,c])")  # fmt: skip
-        rest = val.axes[:-1]
+        rest, size = val.axes[:-1], val.axes[-1].symbol
 
         def build(i: tuple[Expr, ...]) -> Expr:
             k = self.fresh("k")
             if node.func == "softmax":
-                return Softmax(val.build((*i[:-1], k)), k, i[-1])
-            return LogSumExp(val.build((*i, k)), k)
+                return Softmax(val.build((*i[:-1], k)), k, i[-1], size)
+            return LogSumExp(val.build((*i, k)), k, size)
 
         return Val(val.axes if node.func == "softmax" else rest, build)
 

@@ -5,8 +5,8 @@
 ``Partial(a, b)``   local derivative of a's equation by b, all its other inputs held
 ``Detach(x)``       x, with derivative zero
 ``Leq(a, b)``       1 where index a <= index b, else 0
-``Softmax(x,k,at)`` exp(x at k=at) / sum over k of exp(x); x has the bound index k
-``LogSumExp(x,k)``  log of the sum over k of exp(x)
+``Softmax(x,k,at,n)`` exp(x at k=at) / sum over k < n of exp(x); x has the bound index k
+``LogSumExp(x,k,n)``  log of the sum over k < n of exp(x)
 ``Product(x,i,j,k,first,last,row,col)``  entry [row, col] of the ordered matrix product of x[i,j]
                     for k = first, ..., last (ascending), leftmost first; DProduct: descending
 ``Power(w, n)``     w to an index expression n

@@ -1,0 +1,143 @@
+"""The normal form: an identity holds at every size when the difference of its sides is empty.
+
+`Normalizer.normal` rewrites each term until nothing applies: contract deltas, unfold definitions,
+close position guards, anchor and peel them to their standard place (the deltas this makes are the
+boundary terms), fold denominators, name bound indices canonically, collect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from derive.algebra import Algebra, Edges
+from derive.errors import DeriveError
+from derive.terms import Atom, Closure, Ix, Key, Term, canonical_key, multiply, renamed
+
+NormalForm = dict[Key, Term]
+MAX_TERMS = 4_000
+
+
+class Undecided(DeriveError):
+    """The normal form gave up, with the reason."""
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """``atom -> terms``, allowed where its side conditions follow from the term's own guards.
+
+    Args:
+        name: Name of the atom.
+        places: Indices of the pattern; bases in ``params`` match anything.
+        params: Bases that match.
+        terms: The right side.
+        conditions: Pairs (low, high) over the params: low <= high must follow.
+    """
+
+    name: str
+    places: tuple[Ix, ...]
+    params: frozenset[str]
+    terms: tuple[Term, ...]
+    conditions: tuple[tuple[Ix, Ix], ...] = ()
+
+    def match(self, atom: Atom) -> dict[str, Ix] | None:
+        """Return what the params stand for, None if the atom does not match."""
+        if atom[0] != self.name:
+            return None
+        found: dict[str, Ix] = {}
+        for (base, offset), (at, n) in zip(self.places, atom[1], strict=True):
+            if base not in self.params:
+                if (base, offset) != (at, n):
+                    return None
+            elif found.setdefault(base, (at, n - offset)) != (at, n - offset):
+                return None
+        return found
+
+
+class Normalizer:
+    """Normalises terms of one system in one context.
+
+    Args:
+        algebra: Definitions and supports.
+        edges: What holds of the free positions.
+        rewrites: Assumptions, lemmas, an induction hypothesis.
+        unfold: Extra atoms to unfold (recurrences, at exactly these places).
+        frozen: Leave adjoints and tangents as free generators.
+    """
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        edges: Edges,
+        rewrites: Iterable[Rewrite] = (),
+        unfold: Callable[[Atom], bool] = lambda _: False,
+        frozen: bool = False,
+    ):
+        self.frozen = frozen
+        self.algebra, self.rewrites, self.unfold = algebra, tuple(rewrites), unfold
+        self.edges = [*algebra.edges(), *edges]
+        self.context = Closure(self.edges)
+        self.rules_used: set[str] = set()
+
+    def normal(self, terms: Iterable[Term]) -> NormalForm:
+        """Return the normal form of a sum of terms.
+
+        Raises:
+            Undecided: When it grows past its limits.
+        """
+        out: NormalForm = {}
+        stack, steps = list(terms), 0
+        while stack:
+            steps += 1
+            if steps > MAX_TERMS:
+                raise Undecided(f"the normal form grew past {MAX_TERMS} terms")
+            term = stack.pop()
+            if not term.coef:
+                continue
+            replaced = self.rewrite(term)
+            if replaced is not None:
+                stack += replaced
+                continue
+            key = canonical_key(term)
+            kept = out.get(key)
+            if kept is None:
+                out[key] = term.copy()
+            elif kept.coef + term.coef:
+                kept.coef += term.coef
+            else:
+                del out[key]
+        return out
+
+    def rewrite(self, term: Term) -> list[Term] | None:
+        """Apply the first rule that applies; None if the term is normal."""
+        from derive.rules import RULES
+
+        for rule in RULES:
+            replaced = rule(self, term)
+            if replaced is not None:
+                self.rules_used.add(rule.__name__)
+                return replaced
+        return None
+
+    def closure(self, term: Term, without: tuple[str, str] | None = None,
+                guards: bool = True) -> Closure:  # fmt: skip
+        """Return what follows from the context, the supports, pins and (some of) the guards."""
+        edges = list(self.edges)
+        for atom in term.factors:
+            edges += self.algebra.support(atom)
+        for base, (target, offset) in term.pinned.items():
+            edges += [((base, target), offset), ((target, base), -offset)]
+        if guards:
+            edges += [(pair, c) for pair, c in term.guards.items() if pair != without]
+        return Closure(edges)
+
+    def ordered(self, term: Term, base: str) -> bool:
+        """Tell whether a bound name runs over positions."""
+        return self.algebra.system.dims[term.bound[base]].ordered
+
+    def expand(self, term: Term, atom: Atom, body: Iterable[Term]) -> list[Term]:
+        """Replace one positive power of an atom by a sum of terms (with fresh bound names)."""
+        rest = term.copy()
+        rest.times(atom, -1)
+        products = (multiply(rest, renamed(part)) for part in body)
+        return [p for p in products if p is not None]
