@@ -290,7 +290,7 @@ class Algebra:
         return False
 
 
-OPEN_KINDS = ("Softmax", "LogSumExp", "log", "Detach", "Product", "DProduct", "Power", "Total")
+OPEN_KINDS = ("Softmax", "LogSumExp", "log", "exp", "Detach", "Product", "DProduct", "Power", "Total")
 
 
 def lead_of(terms: tuple[Term, ...]) -> Term | None:

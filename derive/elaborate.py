@@ -105,8 +105,25 @@ class Elaborator:
                 others = [a.name for a in node.args if isinstance(a, S.Name)]
                 if name in others:
                     found += [env[o][1] for o in others if o in env and o != name]
+            found += self.linked(name, node, env)
             found += self.dims_of(name, S.children(node), env)
         return found
+
+    def linked(self, name: str, node: S.Node, env: Env) -> list[Dim]:
+        """Return the sizes that a comparison or a range passes on: ``s <= t``, ``t=b..T-1``."""
+        if isinstance(node, S.Condition) and name in names_of(node):
+            return self.sizes_of(names_of(node) - {name}, env)
+        found: list[Dim] = []
+        for arg in node.args[:-1] if isinstance(node, S.Call) else ():
+            if isinstance(arg, S.Range) and name in names_of(arg):
+                inside = self.dims_of(arg.name, [node.args[-1]], env)
+                found += inside or self.sizes_of(names_of(arg) - {name}, env)
+        return found
+
+    def sizes_of(self, names: set[str], env: Env) -> list[Dim]:
+        """Return the position axes that these index or size names belong to."""
+        dims = [env[n][1] for n in names if n in env]
+        return dims + [d for n, d in self.scope.dims.items() if n in names and d.ordered]
 
     def slots(self, name: str, item: S.Item) -> list[Dim]:
         """Return the sizes of the slots of one item in which the index stands."""
@@ -124,6 +141,8 @@ class Elaborator:
             DeriveError: If it stands nowhere, or on axes of two sizes.
         """
         dims = self.dims_of(name, nodes, env)
+        if not dims and isinstance(where, S.Range):
+            dims = self.sizes_of(names_of(where), env)
         names = sorted({d.name for d in dims})
         if not names:
             known = [*self.scope.tensors, *self.scope.dims]
@@ -536,6 +555,11 @@ class Elaborator:
 def full_sum(body: Expr, symbol: sp.Symbol, dim: Dim) -> Expr:
     """Return the sum over a whole axis."""
     return sp.Sum(body, (symbol, 0, dim.symbol - 1))
+
+
+def names_of(node: S.Node) -> set[str]:
+    """Return every bare name below a node."""
+    return {n.name for n in S.descend(node) if isinstance(n, S.Name)}
 
 
 def bound_name(arg: S.Node) -> str | None:

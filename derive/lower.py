@@ -325,6 +325,10 @@ def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
         return picked
     if name == "log":
         return logarithm(normalizer, terms)
+    if name == "exp":
+        return exponential(terms)
+    if not terms:
+        terms = [Term(Fraction(0))]
     atom = frame.algebra.alias(abstract(name, terms))
     if atom[0] in frame.algebra.system.tensors and frame.algebra.needs_position(atom[0]):
         # at an initial position the state is given, not computed by its equation
@@ -350,6 +354,16 @@ def select_onehot(
         picked = [multiply(one(1, atom), t) for t in apply([rest])]
         return [bind(t, chosen, dim) for t in picked if t is not None]
     return None
+
+
+def exponential(terms: list[Term]) -> list[Term]:
+    """exp of a sum is a product: one generator for each term, to its integer coefficient."""
+    out = one()
+    for term in terms:
+        whole = term.coef.denominator == 1
+        part = replace_coef(term, Fraction(1)) if whole else term
+        out.times(abstract("exp", [part]), int(term.coef) if whole else 1)
+    return [out]
 
 
 def logarithm(normalizer: Normalizer, terms: list[Term]) -> list[Term]:
@@ -384,6 +398,19 @@ def log_atom(atom: Atom) -> list[Term]:
     return [one(1, abstract("log", [one(1, atom)]))]
 
 
+def shared_monomial(terms: list[Term]) -> Term:
+    """Return the inverse of the monomial that every term holds outside its sums."""
+    out = Term(Fraction(1))
+    first, *others = terms
+    for atom, power in first.factors.items():
+        if any(b in first.bound for b, _ in atom[1]):
+            continue
+        powers = [power, *(t.factors.get(atom, 0) for t in others)]
+        if min(powers) > 0 or max(powers) < 0:
+            out.times(atom, -min(powers, key=abs))
+    return out
+
+
 def inverse(normalizer: Normalizer, terms: list[Term]) -> list[Term]:
     """Return 1 / (sum of terms): of a monomial directly, else of a named denominator."""
     found = list(normalizer.normal(terms).values())
@@ -395,6 +422,11 @@ def inverse(normalizer: Normalizer, terms: list[Term]) -> list[Term]:
     picked = select_onehot(frame, found, lambda rest: inverse(normalizer, rest))
     if picked is not None:
         return picked
+    shared = shared_monomial(found)
+    if shared.factors:
+        rest = [r for t in found if (r := multiply(t, shared)) is not None]
+        for factor in inverse(normalizer, rest):
+            return [r for r in [multiply(shared, factor)] if r is not None]
     scale = min(((t.coef, k) for k, t in normalizer.normal(terms).items()), key=lambda p: p[1])[0]
     monic = [replace_coef(t, t.coef / scale) for t in found]
     name, places = abstract("den", monic)

@@ -67,7 +67,7 @@ def prove(identity: Identity, assumes: tuple[str, ...] = (), using: tuple[Identi
     check_ranges(identity)
     start = time.perf_counter()
     attempt = _Attempt(identity, assumes, using)
-    for method in (attempt.by_identity, attempt.by_induction):
+    for method in (attempt.by_identity, attempt.by_induction, attempt.by_lemmas):
         try:
             found = method()
         except Undecided as reason:
@@ -89,7 +89,14 @@ class _Attempt:
         self.identity = identity
         self.algebra: Algebra = algebra_of(identity.system)
         self.edges: Edges = context_edges(identity)
-        self.assumed = tuple(assumption(identity.system, text) for text in assumes)
+        # an assumption speaks of the claim's own index where it uses its name (keep[b] = 0)
+        self.fixed = frozenset(s.name for s, d in identity.free if d.ordered)
+        self.assumed = tuple(
+            rewrite_of(self.algebra, read_statement(identity.system, text), self.fixed)
+            for text in assumes
+        )
+        self.assumed_at = {s.name for text in assumes
+                           for s, _ in read_statement(identity.system, text).free}  # fmt: skip
         self.using = using
         self.env: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
         self.rules: set[str] = set()
@@ -121,11 +128,12 @@ class _Attempt:
 
     def by_identity(self) -> tuple[str, str] | None:
         """Unfold definitions; then the recurrences at the outermost positions, a few times."""
-        return self.rounds(()) or (self.rounds(self.lemmas()) if self.using else None)
+        return self.rounds(())
 
-    def lemmas(self) -> tuple[Rewrite, ...]:
-        """Return the proved statements that may be used, as rewrites anywhere."""
-        return tuple(rewrite_of(self.algebra, lemma, None) for lemma in self.using)
+    def by_lemmas(self) -> tuple[str, str] | None:
+        """As `by_identity`, with the proved statements as rewrites anywhere."""
+        lemmas = tuple(rewrite_of(self.algebra, u, self.fixed, lemma=True) for u in self.using)
+        return self.rounds(lemmas) if lemmas else None
 
     def rounds(self, rewrites: tuple[Rewrite, ...]) -> tuple[str, str] | None:
         """Reduce, unfolding more recurrences each round."""
@@ -177,8 +185,10 @@ class _Attempt:
         pattern = lower(self.algebra, self.identity.lhs, self.env, {})
         if len(pattern) != 1 or list(pattern[0].factors.values()) != [1] or pattern[0].coef != 1:
             return None
+        carried = {b for a in pattern[0].factors for b, _ in a[1]}
         for symbol, dim in self.identity.free:
-            if not dim.ordered:
+            # an assumption about the claim's own t says nothing of t-1: no induction over t then
+            if not dim.ordered or symbol.name not in carried - self.assumed_at:
                 continue
             for direction in (1, -1):
                 for start in self.starts(symbol.name, direction):
@@ -216,7 +226,7 @@ class _Attempt:
         if not Closure([*self.algebra.edges(), *edges]).consistent:
             return False
         hypothesis = self.hypothesis(symbol, (n, old))
-        lemmas = [rewrite_of(self.algebra, lemma, (n, new)) for lemma in self.using]
+        lemmas = [rewrite_of(self.algebra, u, self.fixed, True, (n, new)) for u in self.using]
         active = {(n, old), (n, new)} if direction == -1 else {(n, new)}
         left = self.reduce(
             {**self.env, symbol: (n, new)},
@@ -255,32 +265,40 @@ def _show(ix: Ix) -> str:
     return (base + (f"{ix[1]:+d}" if ix[1] else "")) if base else str(ix[1])
 
 
-def assumption(system: System, text: str) -> Rewrite:
-    """Read an assumed equation as a rewrite of its left side.
-
-    Raises:
-        DeriveError: If its left side is not one entry.
-    """
-    return rewrite_of(algebra_of(system), read_statement(system, text), None)
-
-
-def rewrite_of(algebra: Algebra, identity: Identity, exactly: Ix | None) -> Rewrite:
-    """Turn a proved (or assumed) statement into a rewrite of its left side.
+def rewrite_of(
+    algebra: Algebra,
+    identity: Identity,
+    fixed: frozenset[str],
+    lemma: bool = False,
+    exactly: Ix | None = None,
+) -> Rewrite:
+    """Turn a proved or assumed statement into a rewrite of its left side.
 
     Args:
         algebra: Of the system.
         identity: The statement.
-        exactly: A position at which alone it is used (so that it is used finitely often): the last
-            position index of its left side must be this place.
+        fixed: Position names of the claim. An assumption that uses one speaks of the claim's own
+            index; a lemma does where its left side does not carry the name.
+        lemma: Whether the statement is proved (for every index) rather than assumed.
+        exactly: A place at which alone it is used (so that it is used finitely often): the last
+            position index of its left side.
+
+    Raises:
+        DeriveError: If its left side is not one entry.
     """
-    env: dict[Expr, Ix] = {s: (s.name + "=", 0) for s, _ in identity.free}
-    pattern = lower(algebra, identity.lhs, env, {})
+    plain: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
+    pattern = lower(algebra, identity.lhs, plain, {})
     if len(pattern) != 1 or list(pattern[0].factors.values()) != [1] or pattern[0].coef != 1:
         raise DeriveError(f"an assumption rewrites one entry; found {identity.text!r}")
     ((name, places),) = pattern[0].factors
+    own = fixed - {b for b, _ in places} if lemma else fixed
+    env: dict[Expr, Ix] = {
+        s: (s.name if s.name in own else s.name + "=", 0) for s, _ in identity.free
+    }
+    places = tuple((_mark(b, env), o) for b, o in places)
     edges = [((_mark(a, env), _mark(b, env)), c) for (a, b), c in context_edges(identity)]
     right = lower(algebra, identity.rhs, env, dict(edges))
-    params = frozenset(b for b, _ in env.values())
+    params = frozenset(b for b, _ in env.values()) - own
     conditions = [((a, 0), (b, c)) for (a, b), c in edges if {a, b} & params]
     if exactly is None:
         return Rewrite(name, places, params, tuple(right), tuple(conditions))
@@ -291,13 +309,14 @@ def rewrite_of(algebra: Algebra, identity: Identity, exactly: Ix | None) -> Rewr
     def pin(ix: Ix) -> Ix:
         return (exactly[0], exactly[1] + ix[1]) if ix[0] == last else ix
 
-    fixed = tuple(t for t in (substitute(t, pinned) for t in right) if t is not None)
+    pinned_right = tuple(t for t in (substitute(t, pinned) for t in right) if t is not None)
     sides = tuple((pin(low), pin(high)) for low, high in conditions)
-    return Rewrite(name, tuple(map(pin, places)), params - {last}, fixed, sides)
+    return Rewrite(name, tuple(map(pin, places)), params - {last}, pinned_right, sides)
 
 
 def _mark(base: str, env: dict[Expr, Ix]) -> str:
-    return base + "=" if any(s.name == base for s in env) else base
+    """Return the name that an environment gives to a free index."""
+    return next((b for s, (b, _) in env.items() if s.name == base), base)
 
 
 # The adjoint theorem

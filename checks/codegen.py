@@ -1,0 +1,623 @@
+"""Index notation to array code: one expression becomes a few lines over labelled arrays.
+
+A value is a generated variable whose axes carry index symbols (`Val.labels`). An index is either a
+*vector* label (an axis over a `Span` of positions) or a *scalar* label (a loop variable). Only
+generated names stand in the code: ``v3`` (values), ``x2`` (tensors), ``n0`` (sizes), ``t`` (the loop
+position) and the helpers of `derive.checks.runtime`; nothing of a user's text reaches it.
+
+Rows outside a tensor's positions are padding that holds zero, so an adjoint read at T is zero. How
+much padding a tensor needs is known only after all reads were seen; until then an offset is written
+as a token ``@slot.axis:offset@``, which `Layout.resolve` replaces by the number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import sympy as sp
+
+from derive.errors import DeriveError
+from derive.functions import TABLE
+from derive.index import Affine, Dim, Expr, affine
+from derive.nodes import kind, rebuild, tensor_name, walk
+
+BATCH = sp.Symbol("batch'", integer=True)
+ZERO = Affine(None, 0)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The positions first..last (inclusive) that an index runs over."""
+
+    first: Affine
+    last: Affine
+
+
+def whole(dim: Dim, first: int = 0) -> Span:
+    """Return the span of a whole axis."""
+    return Span(Affine(None, first), Affine(dim.symbol, -1))
+
+
+@dataclass(frozen=True)
+class Val:
+    """A generated value.
+
+    Args:
+        code: A variable name or a parenthesised expression.
+        labels: One index symbol per axis.
+        level: 0 before the loop, 1 inside it.
+    """
+
+    code: str
+    labels: tuple[sp.Symbol, ...]
+    level: int = 0
+
+
+@dataclass
+class Slot:
+    """An array that the code reads or writes, and how far it is read beyond its positions.
+
+    Args:
+        number: The variable is ``x<number>``.
+        dims: One size per axis.
+        firsts: Lowest position on each axis.
+        batch: Where the batch axis stands, None if there is none.
+        listed: The leading axis is a Python list of arrays.
+    """
+
+    number: int
+    dims: tuple[Dim, ...]
+    firsts: tuple[int, ...]
+    batch: int | None = None
+    listed: bool = False
+    low: list[int] = field(default_factory=list)
+    high: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Start without padding."""
+        self.low, self.high = [0] * len(self.dims), [0] * len(self.dims)
+
+    def cover(self, axis: int, first: Affine, last: Affine) -> None:
+        """Widen the padding so that first..last can be read at every size (sizes are at least 1).
+
+        Only position axes have positions beyond their ends.
+        """
+        if not self.dims[axis].ordered:
+            return
+        least = first.offset + (0 if first.base is None else 1)
+        self.low[axis] = max(self.low[axis], self.firsts[axis] - least)
+        most = last.offset + 1 if last.base is not None else last.offset
+        self.high[axis] = max(self.high[axis], most)
+
+    def row(self, axis: int, offset: int) -> int:
+        """Return the storage row of a position offset."""
+        return offset - self.firsts[axis] + self.low[axis]
+
+
+class Layout:
+    """All slots of a piece of code, by key, in order of first use."""
+
+    def __init__(self, make: Callable[[object, int], Slot]):
+        self.make, self.slots = make, dict[object, Slot]()
+
+    def slot(self, key: object) -> Slot:
+        """Return the slot of a key, made on first use."""
+        if key not in self.slots:
+            self.slots[key] = self.make(key, len(self.slots))
+        return self.slots[key]
+
+    def resolve(self, code: str) -> str:
+        """Replace the offset tokens by numbers, now that all padding is known."""
+        by_number = {s.number: s for s in self.slots.values()}
+
+        def number(match: re.Match[str]) -> str:
+            slot, axis, offset = (int(g) for g in match.groups())
+            row = by_number[slot].row(axis, offset)
+            return f"+{row}" if row > 0 else str(row) if row < 0 else ""
+
+        return re.sub(r"@(\d+)\.(\d+):(-?\d+)@", number, code)
+
+
+class Emitter:
+    """Turns expressions into lines of code.
+
+    Args:
+        layout: Where tensors live.
+        entry: The key, dims of an entry's arrays: (key, indices), for every node that is a read.
+        batched: Arrays carry a batch axis.
+        listed: Arrays with positions are lists over them (so that autograd sees no writes).
+        noted: Values are reported to ``note``, which keeps the largest magnitude.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        entry: Callable[[Expr], tuple[object, tuple[Expr, ...]] | None],
+        *,
+        batched: bool = False,
+        listed: bool = False,
+        noted: bool = False,
+    ):
+        self.layout, self.entry = layout, entry
+        self.batched, self.listed, self.noted = batched, listed, noted
+        self.lines: tuple[list[str], list[str]] = ([], [])
+        self.spans: dict[sp.Symbol, Span]
+        self.rank: dict[sp.Symbol, int]
+        self.scalars: dict[sp.Symbol, str]
+        self.memo: dict[Expr, Val]
+        self.loop: sp.Symbol | None
+        self.recurrent: frozenset[object] = frozenset()
+        self.now: dict[object, str] = {}
+        self.sizes: dict[str, str] = {}
+        self.count = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget indices and values: the next equation may use the same names for others."""
+        self.spans, self.rank, self.memo = {}, {BATCH: 1}, {}
+        self.scalars, self.loop = {}, None
+
+    def resume(self, other: tuple[dict[sp.Symbol, Span], dict[sp.Symbol, int], dict[Expr, Val]]) -> None:  # fmt: skip
+        """Go on with the spans, ranks and hoisted values of an earlier turn of the equation."""
+        self.spans, self.rank, self.memo = other
+        self.scalars, self.loop = {}, None
+
+    # names, lines and labels
+
+    def name(self) -> str:
+        """Return an unused variable name."""
+        self.count += 1
+        return f"v{self.count}"
+
+    def emit(self, code: str, labels: tuple[sp.Symbol, ...], level: int) -> Val:
+        """Assign code to a new variable at a level."""
+        name = self.name()
+        self.lines[level].append(f"{name} = {code}")
+        return Val(name, labels, level)
+
+    def size(self, symbol: sp.Symbol) -> str:
+        """Return the variable of a size."""
+        return self.sizes.setdefault(symbol.name, f"n{len(self.sizes)}")
+
+    def open(self, symbol: sp.Symbol, span: Span) -> None:
+        """Make an index a vector label."""
+        self.spans[symbol] = span
+        self.rank.setdefault(symbol, len(self.rank) + 1)
+
+    def lead(self, symbol: sp.Symbol, span: Span) -> None:
+        """Make an index the leading vector label: positions stand before the batch."""
+        self.open(symbol, span)
+        self.rank[symbol] = 0
+
+    def number(self, at: Affine, extra: str = "") -> str:
+        """Return the code of an affine index in sizes and scalar labels."""
+        base = "" if at.base is None else self.scalars.get(at.base) or self.size(at.base)
+        if not base:
+            return f"{at.offset}{extra}"
+        offset = f"{at.offset:+d}" if at.offset else ""
+        return f"{base}{offset}{extra}"
+
+    def length(self, span: Span) -> str:
+        """Return the code of a span's length."""
+        first, last = span.first, span.last
+        if first.base == last.base:
+            return str(last.offset - first.offset + 1)
+        top = self.number(Affine(last.base, last.offset + 1 - first.offset))
+        return top if first.base is None else f"{top}-{self.size(first.base)}"
+
+    def ordered(self, labels: Iterable[sp.Symbol]) -> tuple[sp.Symbol, ...]:
+        """Return labels without repeats in their fixed order."""
+        return tuple(sorted(set(labels), key=self.rank.__getitem__))
+
+    def extent(self, at: Affine) -> tuple[Affine, Affine]:
+        """Return the least and greatest value of an index over its span."""
+        if at.base not in self.spans:
+            return at, at
+        span = self.spans[at.base]
+        return (
+            Affine(span.first.base, span.first.offset + at.offset),
+            Affine(span.last.base, span.last.offset + at.offset),
+        )
+
+    def project(self, val: Val) -> Val:
+        """Read a hoisted value at the loop position."""
+        if val.level or self.loop is None or self.loop not in val.labels:
+            return Val(val.code, val.labels, 1)
+        start = self.spans[self.loop].first
+        row = f"t{-start.offset:+d}" if start.offset else "t"
+        return Val(f"{val.code}[{row}]", val.labels[1:], 1)
+
+    def same_level(self, vals: Sequence[Val]) -> list[Val]:
+        """Bring values to one level."""
+        return [self.project(v) for v in vals] if any(v.level for v in vals) else list(vals)
+
+    def turned(self, val: Val, labels: Sequence[sp.Symbol]) -> str:
+        """Return code whose axes are the value's labels in this order."""
+        order = tuple(val.labels.index(s) for s in labels if s in val.labels)
+        if order == tuple(range(len(order))):
+            return val.code
+        return f"perm({val.code}, {order})"
+
+    def aligned(self, val: Val, labels: Sequence[sp.Symbol]) -> str:
+        """Return code that broadcasts against arrays with these labels."""
+        code = self.turned(val, labels)
+        lead = next((i for i, s in enumerate(labels) if s in val.labels), len(labels))
+        if not val.labels or all(s in val.labels for s in labels[lead:]):
+            return code
+        return (
+            code + "[" + ", ".join(":" if s in val.labels else "None" for s in labels[lead:]) + "]"
+        )
+
+    def combine(self, vals: Sequence[Val], sign: str) -> Val:
+        """Combine values entry by entry."""
+        if len(vals) == 1:
+            return vals[0]
+        vals = self.same_level(vals)
+        labels = self.ordered(s for v in vals for s in v.labels)
+        return self.emit(sign.join(self.aligned(v, labels) for v in vals), labels, vals[0].level)
+
+    def note(self, *vals: Val) -> None:
+        """Report the product of the magnitudes of these values."""
+        if self.noted:
+            self.lines[0].append(f"note({', '.join(v.code for v in vals)})")
+
+    # nodes
+
+    def lower(self, expr: Expr) -> Val:
+        """Emit an expression.
+
+        Raises:
+            DeriveError: On a node without a rule.
+        """
+        if self.loop is not None and self.loop not in self.scalars and self.is_recurrent(expr):
+            self.scalars[self.loop] = "t"
+            try:
+                return self.dispatch(expr)
+            finally:
+                del self.scalars[self.loop]
+        if self.loop is None or self.loop not in self.scalars:
+            if expr not in self.memo:
+                self.memo[expr] = self.dispatch(expr)
+            return self.memo[expr]
+        if self.is_recurrent(expr):
+            return self.dispatch(expr)
+        return self.hoisted(expr)
+
+    def hoisted(self, expr: Expr) -> Val:
+        """Emit an expression before the loop, over all its positions."""
+        if self.loop is None or self.listed:
+            return self.dispatch(expr)
+        code = self.scalars.pop(self.loop)
+        try:
+            return self.lower(expr)
+        finally:
+            self.scalars[self.loop] = code
+
+    def is_recurrent(self, expr: Expr) -> bool:
+        """Tell whether an expression reads what the loop computes."""
+        if self.listed:
+            return True
+        return any((e := self.entry(n)) is not None and e[0] in self.recurrent for n in walk(expr))
+
+    def dispatch(self, expr: Expr) -> Val:
+        """Emit one node by its kind."""
+        entry = self.entry(expr)
+        if entry is not None:
+            return self.read(*entry)
+        if expr.is_Number:
+            return Val(f"({int(expr.p)}/{int(expr.q)})" if expr.q != 1 else f"({int(expr)})", ())
+        rule = RULES.get(kind(expr)) or (elementwise if kind(expr) in TABLE else None)
+        if rule is None and (expr.is_Symbol or expr.is_integer):
+            return self.position(expr)
+        if rule is None:
+            raise DeriveError(f"no numeric rule for {kind(expr)} in {expr}")
+        return rule(self, expr)
+
+    def position(self, expr: Expr) -> Val:
+        """Emit an index or a size as a number."""
+        at = affine(expr)
+        if at.base in self.spans and at.base not in self.scalars:
+            assert at.base is not None
+            span = self.spans[at.base]
+            start = Affine(span.first.base, span.first.offset + at.offset)
+            return self.emit(f"num(ar({self.number(start)}, {self.length(span)}))", (at.base,), 0)
+        return Val(f"num({self.number(at)})", (), 1 if at.base in self.scalars else 0)
+
+    # reads
+
+    def read(self, key: object, indices: tuple[Expr, ...]) -> Val:
+        """Emit a read of a tensor entry."""
+        slot = self.layout.slot(key)
+        just = self.just_computed(key, indices)
+        if just is not None:
+            return just
+        level = 1 if key in self.recurrent and self.loop is not None else 0
+        return self.take(slot, f"x{slot.number}", [affine(i) for i in indices], level)
+
+    def just_computed(self, key: object, indices: tuple[Expr, ...]) -> Val | None:
+        """Return the variable of a value that this turn of the loop has computed, if it is whole."""
+        found = self.now.get(key) if self.scalars else None
+        if found is None or indices[0] != self.loop or len(set(indices)) < len(indices):
+            return None
+        slot = self.layout.slot(key)
+        for symbol, dim in zip(indices[1:], slot.dims[1:], strict=True):
+            if self.spans.get(symbol) != whole(dim):
+                return None
+        batch = (BATCH,) if slot.batch is not None else ()
+        return Val(found, (*batch, *indices[1:]), 1)
+
+    def take(self, slot: Slot, code: str, places: list[Affine], level: int) -> Val:
+        """Emit ``code[places]``: slices for vector labels, numbers for the others."""
+        for axis, at in enumerate(places):
+            slot.cover(axis, *self.extent(at))
+        vector = [p.base for p in places if p.base in self.spans and p.base not in self.scalars]
+        level = max(level, int(any(p.base in self.scalars for p in places)))
+        if len(set(vector)) < len(vector):
+            return self.gather(slot, code, places, level)
+        parts = [self.subscript(slot, axis, at) for axis, at in enumerate(places)]
+        labels = [p.base if p.base in vector else None for p in places]
+        if slot.batch is not None:
+            parts.insert(slot.batch, ":")
+            labels.insert(slot.batch, BATCH)
+        kept = tuple(s for s in labels if s is not None)
+        if slot.listed and places[0].base in vector:
+            code, parts = f"stk({code}[{parts[0]}])", [":", *parts[1:]]
+        elif slot.listed:
+            code, parts = f"{code}[{parts[0]}]", parts[1:]
+        while parts and parts[-1] == ":":
+            parts.pop()
+        if not parts:
+            return Val(code, kept, level)
+        text = f"{code}[{', '.join(parts)}]"
+        return Val(text, kept, 1) if level and not vector else self.emit(text, kept, level)
+
+    def subscript(self, slot: Slot, axis: int, at: Affine) -> str:
+        """Return the subscript of one axis."""
+        if at.base not in self.spans or at.base in self.scalars:
+            return self.number(Affine(at.base, 0), f"@{slot.number}.{axis}:{at.offset}@")
+        first, last = self.extent(at)
+        if not slot.dims[axis].ordered and Span(first, last) == whole(slot.dims[axis]):
+            return ":"
+        start = self.number(Affine(first.base, 0), f"@{slot.number}.{axis}:{first.offset}@")
+        stop = self.number(Affine(last.base, 0), f"@{slot.number}.{axis}:{last.offset + 1}@")
+        return f"{start}:{stop}"
+
+    def gather(self, slot: Slot, code: str, places: list[Affine], level: int) -> Val:
+        """Emit a read whose index repeats, as in the diagonal S[t,t]."""
+        if slot.batch == 1:
+            order = (1, 0, *range(2, len(places) + 1))
+            code = f"perm({code}, {order})"
+        if slot.listed:
+            code = f"stk({code})"
+        labels = self.ordered(p.base for p in places if p.base in self.spans
+                              and p.base not in self.scalars)  # fmt: skip
+        parts = [] if slot.batch is None else [":"]
+        for axis, at in enumerate(places):
+            token = f"@{slot.number}.{axis}:{{}}@"
+            if at.base not in labels:
+                parts.append(self.number(Affine(at.base, 0), token.format(at.offset)))
+                continue
+            first, _ = self.extent(at)
+            start = self.number(Affine(first.base, 0), token.format(first.offset))
+            shape = "".join(", None" if s != at.base else ", :" for s in labels)[2:]
+            parts.append(f"ar({start}, {self.length(self.spans[at.base])})[{shape}]")
+        kept = labels if slot.batch is None else (BATCH, *labels)
+        val = self.emit(f"{code}[{', '.join(parts)}]", kept, level)
+        return Val(self.turned(val, self.ordered(kept)), self.ordered(kept), level)
+
+    def retarget(self, val: Val, label: sp.Symbol, at: Expr) -> Val:
+        """Read a value's axis at another index: rename it, or take positions of it."""
+        place, span = affine(at), self.spans[label]
+        fresh = place.base in self.spans and place.base not in self.scalars
+        if fresh and place.base not in val.labels and self.extent(place) == (span.first, span.last):
+            assert place.base is not None
+            labels = tuple(place.base if s == label else s for s in val.labels)
+            return Val(val.code, labels, val.level)
+        start = Affine(place.base, place.offset - span.first.offset)
+        if span.first.base is not None:
+            raise DeriveError(f"cannot evaluate an entry at {at} of a range that starts at a size")
+        rest = self.ordered(s for s in val.labels if s != label)
+        code = self.turned(val, (*rest, label))
+        if not fresh:
+            level = max(val.level, int(place.base in self.scalars))
+            return self.emit(f"{code}[..., {self.number(start)}]", rest, level)
+        assert place.base is not None
+        labels = self.ordered((*rest, place.base))
+        whole_code = self.aligned(Val(code, (*rest, label), val.level), (*labels, label))
+        index = self.aligned(self.position(start.expr), (*labels, label))
+        return self.emit(f"pick({whole_code}, {index})", labels, val.level)
+
+
+# rules: one function a node kind
+
+
+def add(emitter: Emitter, expr: Expr) -> Val:
+    """A sum of addends: the hoisted ones are added before the loop."""
+    vals = [emitter.lower(a) for a in expr.args]
+    for val in vals:
+        emitter.note(val)
+    fixed = [v for v in vals if not v.level]
+    moving = [v for v in vals if v.level]
+    both = ([emitter.combine(fixed, " + ")] if fixed else []) + moving
+    return emitter.combine(both, " + ")
+
+
+def mul(emitter: Emitter, expr: Expr) -> Val:
+    """A product."""
+    from derive.checks.contract import contract
+
+    return contract(emitter, list(expr.args), [])
+
+
+def total(emitter: Emitter, expr: Expr) -> Val:
+    """A sum over bound indices, nested sums at once."""
+    from derive.checks.contract import contract
+
+    masks: list[Expr] = []
+    bound: list[sp.Symbol] = []
+    while isinstance(expr, sp.Sum):
+        for symbol, first, last in reversed(expr.limits):
+            masks += open_range(emitter, symbol, first, last)
+            bound.append(symbol)
+        expr = expr.function
+    factors = list(expr.args) if expr.is_Mul else [expr]
+    return contract(emitter, factors + masks, bound)
+
+
+def open_range(emitter: Emitter, symbol: sp.Symbol, first: Expr, last: Expr) -> list[Expr]:
+    """Make first..last a label; limits that move with another index leave a mask each."""
+    from derive.nodes import Leq
+
+    low, high = affine(first), affine(last)
+    emitter.open(symbol, Span(emitter.extent(low)[0], emitter.extent(high)[1]))
+    masks = [Leq(first, symbol)] if low.base in emitter.spans else []
+    return masks + ([Leq(symbol, last)] if high.base in emitter.spans else [])
+
+
+def power(emitter: Emitter, expr: Expr) -> Val:
+    """A power with a rational exponent."""
+    val, exponent = emitter.lower(expr.base), expr.exp
+    if exponent.is_Symbol or not exponent.is_Rational:
+        raise DeriveError(f"no numeric rule for the exponent {exponent}")
+    forms = {2: "{0} * {0}", -1: "1 / {0}", sp.Rational(1, 2): "np.sqrt({0})"}
+    form = forms.get(exponent, f"{{0}} ** ({exponent.p}/{exponent.q})"
+                     if exponent.q != 1 else f"{{0}} ** ({exponent})")  # fmt: skip
+    if "{0} *" in form and not val.code.isidentifier():
+        val = emitter.emit(val.code, val.labels, val.level)
+    return emitter.emit(form.format(val.code), val.labels, val.level)
+
+
+def index_power(emitter: Emitter, expr: Expr) -> Val:
+    """``w^(T-t)``: a power whose exponent is index arithmetic."""
+    base, exponent = emitter.lower(expr.args[0]), index_value(emitter, expr.args[1])
+    return emitter.combine([base, exponent], " ** ")
+
+
+def index_value(emitter: Emitter, expr: Expr) -> Val:
+    """Index arithmetic such as T-t-1 as a number."""
+    parts = []
+    for term in sp.Add.make_args(expr):
+        coefficient, rest = term.as_coeff_Mul()
+        val = emitter.position(rest) if rest != 1 else Val("1", ())
+        parts.append(Val(f"({int(coefficient)} * {val.code})", val.labels, val.level))
+    return emitter.combine(parts, " + ")
+
+
+def compare(sign: str) -> Callable[[Emitter, Expr], Val]:
+    """Return the rule of a 0/1 weight from two indices."""
+
+    def rule(emitter: Emitter, expr: Expr) -> Val:
+        vals = [index_value(emitter, a) for a in expr.args]
+        val = emitter.combine(vals, sign)
+        return emitter.emit(f"num({val.code})", val.labels, val.level)
+
+    return rule
+
+
+def elementwise(emitter: Emitter, expr: Expr) -> Val:
+    """A function of one variable: the table's own numpy code."""
+    val = emitter.lower(expr.args[0])
+    code = re.sub(r"\bx\b", lambda _: val.code, TABLE[kind(expr)].numpy)
+    return emitter.emit(code, val.labels, val.level)
+
+
+def detach(emitter: Emitter, expr: Expr) -> Val:
+    """A value whose perturbation stops here."""
+    val = emitter.lower(expr.args[0])
+    axis = val.labels.index(BATCH) if BATCH in val.labels else None
+    return emitter.emit(f"stop({val.code}, {axis})", val.labels, val.level)
+
+
+def shifted(emitter: Emitter, expr: Expr) -> tuple[Val, str, str, str]:
+    """Emit exp(x - max x) along the bound index; return it with the codes of max, sum and axis."""
+    body, bound, size = expr.args[0], expr.args[1], expr.args[-1]
+    emitter.open(bound, Span(ZERO, Affine(size, -1)))
+    val = emitter.lower(body)
+    if bound not in val.labels:
+        val = emitter.combine([val, Val(f"zeros({emitter.size(size)})", (bound,))], " + ")
+    axis = str(val.labels.index(bound))
+    top = emitter.emit(f"top({val.code}, {axis})", val.labels, val.level)
+    shift = emitter.emit(f"np.exp({val.code} - {top.code})", val.labels, val.level)
+    return shift, top.code, f"{shift.code}.sum({axis})", axis
+
+
+def softmax(emitter: Emitter, expr: Expr) -> Val:
+    """Softmax, shifted by the maximum."""
+    shift, _, sums, axis = shifted(emitter, expr)
+    keep = ", ".join(["None" if str(i) == axis else ":" for i in range(len(shift.labels))])
+    val = emitter.emit(f"{shift.code} / {sums}[{keep}]", shift.labels, shift.level)
+    return emitter.retarget(val, expr.args[1], expr.args[2])
+
+
+def logsumexp(emitter: Emitter, expr: Expr) -> Val:
+    """The log of a sum of exponentials, shifted by the maximum."""
+    shift, top, sums, axis = shifted(emitter, expr)
+    drop = ", ".join(["0" if str(i) == axis else ":" for i in range(len(shift.labels))])
+    rest = tuple(s for s in shift.labels if s != expr.args[1])
+    return emitter.emit(f"np.log({sums}) + {top}[{drop}]", rest, shift.level)
+
+
+def product(down: bool) -> Callable[[Emitter, Expr], Val]:
+    """Return the rule of an ordered matrix product."""
+
+    def rule(emitter: Emitter, expr: Expr) -> Val:
+        body, row, column, bound, first, last, at_row, at_column = expr.args
+        ends = [emitter.extent(affine(e)) for e in (first, last)]
+        low, high = (ends[1][0], ends[0][1]) if down else (ends[0][0], ends[1][1])
+        emitter.open(bound, Span(low, high))
+        for symbol, at in ((row, at_row), (column, at_column)):
+            emitter.open(symbol, matrix_span(emitter, symbol, at, body))
+        val = emitter.lower(body)
+        limits = [index_value(emitter, e) for e in (first, last)]
+        rest = emitter.ordered({s for v in (val, *limits) for s in v.labels} - {bound, row, column})
+        order = (bound, *rest, row, column)
+        full = emitter.aligned(val, order)
+        sizes = ", ".join(emitter.length(emitter.spans[s]) for s in (bound, row, column))
+        codes = ", ".join(emitter.aligned(v, rest) for v in limits)
+        code = f"chain({full}, ({sizes}), {len(rest)}, {codes}, {emitter.number(low)}, {down})"
+        out = emitter.emit(code, (*rest, row, column), val.level)
+        return emitter.retarget(emitter.retarget(out, row, at_row), column, at_column)
+
+    return rule
+
+
+def matrix_span(emitter: Emitter, symbol: sp.Symbol, at: Expr, body: Expr) -> Span:
+    """Return the span of a product's row or column; a scalar product has one of each."""
+    if at.is_Symbol and at in emitter.spans:
+        return emitter.spans[at]
+    if symbol not in body.free_symbols:
+        return Span(ZERO, ZERO)
+    for node in walk(body):
+        entry = emitter.entry(node)
+        if entry is not None and symbol in entry[1]:
+            slot = emitter.layout.slot(entry[0])
+            return whole(slot.dims[entry[1].index(symbol)])
+    raise DeriveError(f"cannot tell the size of {symbol} in {body}")
+
+
+RULES: Mapping[str, Callable[[Emitter, Expr], Val]] = {
+    "Add": add,
+    "Mul": mul,
+    "Sum": total,
+    "Pow": power,
+    "Power": index_power,
+    "Leq": compare(" <= "),
+    "KroneckerDelta": compare(" == "),
+    "Detach": detach,
+    "Softmax": softmax,
+    "LogSumExp": logsumexp,
+    "Product": product(False),
+    "DProduct": product(True),
+}
+
+
+def replaced(factors: Sequence[Expr], symbol: sp.Symbol, by: Expr) -> list[Expr]:
+    """Return factors with an index replaced."""
+    return [rebuild(f, {symbol: by}) for f in factors]
+
+
+def is_entry(expr: Expr) -> bool:
+    """Tell whether a node is a tensor entry."""
+    return tensor_name(expr) is not None

@@ -1,0 +1,320 @@
+"""All numeric evidence for a statement: its left side by an oracle, its right side by us.
+
+Whatever depends on the system and its givens alone is computed once and shared by all statements
+about them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from derive import syntax as S
+from derive.checks import autograd, complex_step, finite_difference, modules
+from derive.checks.compare import compare, rounding
+from derive.checks.evaluate import Array
+from derive.checks.sides import entries, has_derivative, measured, positions
+from derive.checks.sizes import default_sizes, random_givens, random_sizes
+from derive.checks.table import Givens, Ours, Table, Unavailable, program
+from derive.claim import Evidence
+from derive.equation import System
+from derive.errors import DeriveError
+from derive.index import Expr, affine
+from derive.nodes import entry_indices, kind, tensor_name
+from derive.statement import Identity
+
+DRAWS = 2
+"""How many sets of random sizes are checked."""
+DIRECTIONS = 8
+"""How many random directions stand for a tensor that is too large to perturb entry by entry."""
+DTYPES = ("float32", "float64")
+
+
+@dataclass
+class Bench:
+    """A system at one point, with every table that was asked for."""
+
+    system: System
+    givens: dict[str, Array]
+    sizes: dict[str, int]
+    dtype: np.dtype[Any]
+    tables: dict[str, Table | None] = field(default_factory=dict)
+    measures: dict[Any, tuple[Array, float]] = field(default_factory=dict)
+
+    @property
+    def scope(self) -> str:
+        """The sizes as shown in reports."""
+        return " ".join(f"{n}={v}" for n, v in self.sizes.items())
+
+    def table(self, name: str) -> Table | None:
+        """Return a table by its kind of evidence, or ``ours``."""
+        if name not in self.tables:
+            make = TABLES[name]
+            self.tables[name] = make(self.system, self.givens, self.sizes)
+        return self.tables[name]
+
+    def where(self, identity: Identity) -> Array:
+        """Return where a statement speaks at these sizes."""
+        key = ("where", identity.lhs, identity.rhs, identity.free, identity.conditions)
+        if key not in self.measures:
+            self.measures[key] = positions(identity, self.sizes), 0.0
+        return self.measures[key][0]
+
+    def side(self, expr: Expr, identity: Identity, name: str) -> tuple[Array, float] | None:
+        """Return a side's values and magnitude by a table, None if the table cannot say."""
+        key = (expr, identity.free, name)
+        if key not in self.measures:
+            table = self.table(name)
+            if table is None:
+                return None
+            try:
+                self.measures[key] = measured(expr, identity.free, table, self.sizes)
+            except Unavailable:
+                return None
+        return self.measures[key]
+
+
+TABLES: Mapping[str, Callable[[System, Givens, Mapping[str, int]], Table | None]] = {
+    "ours": Ours,
+    "module": modules.module,
+    "autograd": autograd.table,
+    "complex_step": complex_step.table,
+    "finite_difference": finite_difference.table,
+}
+DERIVATIVE_KINDS = ("module", "autograd", "complex_step", "finite_difference")
+FORWARD_KINDS = ("module", "autograd")
+_benches: dict[Any, Bench] = {}
+
+
+def bench(system: System, givens: Givens | None, sizes: Mapping[str, int] | None, seed: int,
+          dtype: str) -> Bench:  # fmt: skip
+    """Return the shared bench of a system at a point.
+
+    Args:
+        system: With its loss selected.
+        givens: Arrays or nested numbers by tensor name; what is missing is drawn from the seed.
+        sizes: Numbers for sizes that the givens do not show.
+        seed: For what is drawn.
+        dtype: ``float64`` or ``float32``.
+
+    Raises:
+        DeriveError: On an unknown dtype or size, or shapes that do not fit.
+    """
+    if dtype not in DTYPES:
+        raise DeriveError(f"dtype is {' or '.join(DTYPES)}; found {dtype!r}")
+    arrays = {n: np.array(v, dtype) for n, v in (givens or {}).items()}
+    marks = tuple((n, a.shape, a.tobytes()) for n, a in sorted(arrays.items()))
+    key = (id(system), marks, tuple(sorted((sizes or {}).items())), seed, dtype)
+    if key not in _benches or _benches[key].system is not system:
+        shown = program(system, arrays).sizes(arrays) if arrays else {}
+        full = default_sizes(system, {**(sizes or {}), **shown})
+        filled = {**random_givens(system, full, seed, dtype), **arrays}
+        _benches[key] = Bench(system, filled, full, np.dtype(dtype))
+    return _benches[key]
+
+
+def evidence_for(
+    identity: Identity,
+    givens: Givens | None = None,
+    sizes: Mapping[str, int] | None = None,
+    seed: int = 0,
+    dtype: str = "float64",
+    assumes: Sequence[Identity] = (),
+    kinds: Sequence[str] | None = None,
+) -> list[Evidence]:
+    """Return every kind of numeric evidence that speaks about a statement.
+
+    Args:
+        identity: The statement.
+        givens: The point; by default seeded random values.
+        sizes: Sizes by name; by default the givens', else unequal defaults.
+        seed: For everything drawn.
+        dtype: ``float64`` or ``float32``.
+        assumes: Statements that fix given entries (``h[-1,r] = 0``).
+        kinds: Only these kinds.
+
+    Returns:
+        One `Evidence` a kind. A statement about sizes alone has none.
+
+    Raises:
+        DeriveError: On bad input, or a statement that cannot be evaluated.
+    """
+    counted = counts(identity, bench(identity.system, givens, sizes, seed, dtype))
+    if counted is not None:
+        return [counted]
+    turned = oriented(identity)
+    if turned is None:
+        return []
+    here = assumed(bench(identity.system, givens, sizes, seed, dtype), assumes)
+    if here is None:
+        return []
+    known = DERIVATIVE_KINDS if has_derivative(turned[0]) else FORWARD_KINDS
+    found = [
+        evidence
+        for name in known
+        if kinds is None or name in kinds
+        if (evidence := against(name, identity, turned, here, seed)) is not None
+    ]
+    if kinds is None or "random_sizes" in kinds:
+        found += at_random_sizes(identity, turned, seed, dtype, assumes)
+    return found
+
+
+def oriented(identity: Identity) -> tuple[Expr, Expr] | None:
+    """Return the oracle's side and ours: the oracle's holds the derivative, or reads something."""
+    left, right = identity.lhs, identity.rhs
+    if has_derivative(left) != has_derivative(right):
+        return (left, right) if has_derivative(left) else (right, left)
+    if entries(left):
+        return left, right
+    return (right, left) if entries(right) else None
+
+
+def against(name: str, identity: Identity, turned: tuple[Expr, Expr], here: Bench,
+            seed: int) -> Evidence | None:  # fmt: skip
+    """Return the evidence of one oracle, None if it cannot say anything here."""
+    start = perf_counter()
+    theirs = here.side(turned[0], identity, name)
+    if theirs is None:
+        if name == "finite_difference":
+            return along_directions(identity, turned, here, seed, start)
+        return None
+    ours = here.side(turned[1], identity, "ours")
+    table = here.table(name)
+    assert ours is not None and table is not None
+    scale, tolerance = max(theirs[1], ours[1]), rounding(here.dtype)
+    if name == "finite_difference":
+        scale = max([scale, *(table.scale(k[1]) for k, _ in entries(turned[0]) if len(k) == 3)])
+        tolerance = finite_difference.tolerance(here.dtype)
+    forward = not has_derivative(turned[0])
+    label = table.name.replace("autograd", "forward") if forward else table.name
+    where = here.where(identity)
+    return compare(name, label, ours[0], theirs[0], scale, tolerance, here.scope,
+                   perf_counter() - start, where=where, independent=table.independent)  # fmt: skip
+
+
+def along_directions(identity: Identity, turned: tuple[Expr, Expr], here: Bench, seed: int,
+                     start: float) -> Evidence | None:  # fmt: skip
+    """Compare a whole gradient with central differences along random directions."""
+    node, symbols = turned[0], tuple(s for s, _ in identity.free)
+    if kind(node) != "Total" or tensor_name(node.args[0]) != "L" or identity.conditions:
+        return None
+    if tuple(entry_indices(node.args[1])) != symbols:
+        return None
+    wrt = str(tensor_name(node.args[1]))
+    ours = here.side(turned[1], identity, "ours")
+    if ours is None or not here.where(identity).all():
+        return None
+    signs, slopes = finite_difference.directional(
+        here.system, here.givens, here.sizes, wrt, DIRECTIONS, seed
+    )
+    got = (signs * ours[0]).reshape(DIRECTIONS, -1).sum(1)
+    loss = here.table("finite_difference")
+    assert loss is not None
+    # a step of fixed length along a direction moves the loss by its slope over the root of n
+    scale = max(ours[1], float(np.abs(got).max()), loss.scale("L") * float(np.sqrt(ours[0].size)))
+    return compare("finite_difference", f"central differences along {DIRECTIONS} directions", got,
+                   slopes, scale, finite_difference.tolerance(here.dtype), here.scope,
+                   perf_counter() - start)  # fmt: skip
+
+
+def at_random_sizes(identity: Identity, turned: tuple[Expr, Expr], seed: int, dtype: str,
+                    assumes: Sequence[Identity]) -> list[Evidence]:  # fmt: skip
+    """Compare with autograd at unequal sizes drawn from the seed; the worst draw is reported."""
+    start, found = perf_counter(), list[Evidence]()
+    for draw in range(DRAWS):
+        number = 1000 * (seed + 1) + draw
+        sizes = random_sizes(identity.system, number)
+        here = assumed(bench(identity.system, None, sizes, number, dtype), assumes)
+        evidence = None if here is None else against("autograd", identity, turned, here, number)
+        if evidence is not None:
+            found.append(evidence)
+    found = [e for e in found if e.count] or found
+    if not found:
+        return []
+    worst = max(found, key=lambda e: (not e.passed, e.max_error or 0.0))
+    return [
+        Evidence(
+            "random_sizes",
+            worst.against,
+            sum(e.count for e in found),
+            worst.max_error,
+            worst.tolerance,
+            "; ".join(e.scope for e in found),
+            perf_counter() - start,
+            all(e.passed for e in found),
+            worst.worst,
+            f"worst at {worst.scope}",
+            worst.independent,
+        )
+    ]
+
+
+def assumed(here: Bench, assumes: Sequence[Identity]) -> Bench | None:
+    """Return the bench with given entries set as assumed; None if an assumption is no such thing."""
+    if not assumes:
+        return here
+    key = ("assumed", *(a.text for a in assumes))
+    if key not in here.measures:
+        givens = {n: a.copy() for n, a in here.givens.items()}
+        for assumption in assumes:
+            if not assign(assumption, givens, here):
+                return None
+        made = Bench(here.system, givens, here.sizes, here.dtype)
+        here.measures[key] = made  # type: ignore[assignment]
+    return here.measures[key]  # type: ignore[return-value]
+
+
+def assign(assumption: Identity, givens: dict[str, Array], here: Bench) -> bool:
+    """Set the entries that an assumption fixes; tell whether they are given ones."""
+    name = tensor_name(assumption.lhs)
+    if name is None or has_derivative(assumption.rhs):
+        return False
+    tensor = here.system.tensors[name]
+    places = [affine(i) for i in entry_indices(assumption.lhs)]
+    key, shift = name, 0
+    if name in here.system.by_name:
+        if not tensor.first or places[0].base is not None or places[0].offset >= 0:
+            return False
+        key, shift = f"{name}_init", tensor.first
+    table = Ours(here.system, givens, here.sizes)
+    value, _ = measured(assumption.rhs, assumption.free, table, here.sizes)
+    symbols = [s for s, _ in assumption.free]
+    where = positions(assumption, here.sizes)
+    array = givens[key].reshape((-1, *(here.sizes[d.name] for d in tensor.dims[1:]))) if shift else (
+        givens[key])  # fmt: skip
+    for spot in np.argwhere(where):
+        at = dict(zip(symbols, spot, strict=True))
+        size = {d.symbol: here.sizes[n] for n, d in here.system.dims.items()}
+        index = [
+            p.offset + (0 if p.base is None else at[p.base] if p.base in at else size[p.base])
+            for p in places
+        ]
+        if index and shift:
+            index[0] -= shift
+        array[tuple(index)] = value[tuple(spot)]
+    givens[key] = array
+    return True
+
+
+def counts(identity: Identity, here: Bench) -> Evidence | None:
+    """Compare ``count(W, b) = ...`` with the number of scalars that the torch tensors hold."""
+    call, other = identity.syntax.lhs, identity.rhs
+    if not (isinstance(call, S.Call) and call.func == "count"):
+        call, other = identity.syntax.rhs, identity.lhs
+    if not (isinstance(call, S.Call) and call.func == "count"):
+        return None
+    import torch
+
+    start = perf_counter()
+    names = [a.name for a in call.args if isinstance(a, S.Name)]
+    if not all(n in here.givens for n in names):
+        return None
+    want = sum(torch.from_numpy(here.givens[n]).numel() for n in names)
+    ours, _ = measured(other, identity.free, Ours(here.system, here.givens, here.sizes), here.sizes)
+    return compare("module", "numel of the torch tensors", np.asarray(ours), np.asarray(float(want)),
+                   float(want), 0.0, here.scope, perf_counter() - start)  # fmt: skip

@@ -1,0 +1,195 @@
+"""One batched run of the forward program in which every scalar is perturbed in its own row.
+
+Finite differences and complex step both read derivatives off such a run; they share the givens with
+our derived equations, and the forward program, but no derivative rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from derive.checks.evaluate import Array
+from derive.checks.sides import tensor_of
+from derive.checks.table import Table, Unavailable, own, program
+
+LIMIT = 2000
+"""Most scalars that are perturbed one by one; beyond it, random directions."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A block of scalars that are perturbed: a given, or what is added to a computed tensor.
+
+    Args:
+        name: The tensor.
+        key: The given (``X`` or ``X_init``), "" for a computed tensor.
+        shape: The block's shape.
+        base: The values that steps are relative to.
+    """
+
+    name: str
+    key: str
+    shape: tuple[int, ...]
+    base: Array
+
+    @property
+    def count(self) -> int:
+        """How many scalars it has."""
+        return int(np.prod(self.shape))
+
+
+class Perturbed(Table):
+    """A table whose derivatives come from perturbed runs of the forward program."""
+
+    @cached_property
+    def values(self) -> Mapping[str, Array]:
+        """The computed tensors, from a batch of one: the code that the perturbed runs share."""
+        run = program(self.system, self.givens)
+        batch = dict(self.givens)
+        for name in run.reads[:1]:
+            batch[name] = np.asarray(batch[name])[None]
+        found = run.run(batch, sizes=self.sizes)
+        return {n: v[0] if run.reads else v for n, v in found.items()}
+
+    def parts_of(self, name: str) -> list[Part]:
+        """Return the blocks that make up a tensor, its initial rows first."""
+        tensor, parts = tensor_of(self.system, name), list[Part]()
+        if name in self.values:
+            value = self.values[name]
+            if tensor.first:
+                key = f"{name}_init"
+                start = value[: -tensor.first]
+                parts.append(Part(name, key, start.shape, start))
+            parts.append(Part(name, "", value[-tensor.first :].shape, value[-tensor.first :])
+                         if tensor.first else Part(name, "", value.shape, value))  # fmt: skip
+        else:
+            value = np.asarray(self.givens[name])
+            parts.append(Part(name, name, value.shape, value))
+        return parts
+
+    @cached_property
+    def everything(self) -> list[str]:
+        """The tensors that a derivative can be by."""
+        run = program(self.system, self.givens)
+        return [*(n for n in run.reads), *(n for n in run.outputs if n != "L")]
+
+    @cached_property
+    def together(self) -> bool:
+        """Whether all scalars fit into one run."""
+        return sum(p.count for n in self.everything for p in self.parts_of(n)) <= LIMIT
+
+    def runs(self, wrt: str) -> Mapping[str, Mapping[str, Array]]:
+        """Return, by tensor perturbed, the derivative of every computed tensor.
+
+        Shapes: perturbed scalars first, then the tensor's axes.
+        """
+        key = ("runs", "" if self.together else wrt)
+        if key not in self.known:
+            names = self.everything if self.together else [wrt]
+            parts = [p for n in names for p in self.parts_of(n)]
+            if sum(p.count for p in parts) > LIMIT:
+                raise Unavailable
+            slopes = self.slopes(parts)
+            found: dict[str, dict[str, Array]] = {}
+            at = 0
+            for name in names:
+                count = sum(p.count for p in self.parts_of(name))
+                found[name] = {k: v[at : at + count] for k, v in slopes.items()}
+                at += count
+            self.known[key] = found  # type: ignore[assignment]
+        return self.known[key]  # type: ignore[return-value]
+
+    def slopes(self, parts: list[Part]) -> dict[str, Array]:
+        """Return the derivative of every computed tensor by each scalar of the parts, in order."""
+        raise NotImplementedError
+
+    def total(self, of: str, wrt: str) -> Array:
+        """Return derivatives read off the perturbed runs."""
+        if of not in self.values:
+            return own(self.shape(of), self.shape(wrt), of == wrt)
+        if wrt not in self.everything:
+            if wrt == of:
+                return np.ones(())
+            raise Unavailable
+        slope = self.runs(wrt)[wrt][of]
+        turned = np.moveaxis(slope.reshape(*self.shape(wrt), *slope.shape[1:]),
+                             range(len(self.shape(wrt))), range(slope.ndim - 1, slope.ndim - 1
+                             + len(self.shape(wrt))))  # fmt: skip
+        return turned
+
+    def partial(self, of: str, wrt: str) -> Array:
+        """Return the derivatives of one equation, everything that it reads given."""
+        if of not in self.values:
+            return np.zeros(self.shape(of) + self.shape(wrt))
+        alone = self.alone(of)
+        if wrt in alone.everything:
+            return self.rows(of, alone.total(of + ALONE, wrt), wrt, local=True)
+        return np.zeros(self.shape(of) + self.shape(wrt))
+
+    def alone(self, of: str) -> Perturbed:
+        """Return the table of a system with one equation, under a new name."""
+        key = ("alone", of)
+        if key not in self.known:
+            system = single(self.system, of)
+            givens = {**self.givens, **self.values}
+            self.known[key] = type(self)(system, givens, self.sizes)  # type: ignore[assignment]
+        return self.known[key]  # type: ignore[return-value]
+
+    def laid(self, parts: list[Part], rows: int,
+             step: Callable[[Part, Array, slice], Array]) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+        """Return batched givens and additions with one scalar changed in each row.
+
+        Args:
+            parts: What is changed.
+            rows: Batch size.
+            step: Writes the changed values of a part into (rows, count) base values.
+        """
+        givens, added = dict[str, Array](self.givens), dict[str, Array]()
+        at = 0
+        for part in parts:
+            start = part.base if part.key else np.zeros(part.shape, part.base.dtype)
+            block = np.repeat(start.reshape(1, -1), rows, 0)
+            block = step(part, block, slice(at, at + part.count)).reshape(rows, *part.shape)
+            if part.key:
+                givens[part.key] = block
+            else:
+                added[part.name] = block
+            at += part.count
+        return givens, added
+
+
+ALONE = "_alone"
+
+
+def single(system: Any, of: str) -> Any:
+    """Return the system of one equation that defines a tensor under a new name.
+
+    What the equation reads, its own tensor included, is given.
+    """
+    from dataclasses import replace
+
+    equation = system.by_name[of]
+    tensor = replace(equation.tensor, name=of + ALONE, first=0)
+    return replace(
+        system,
+        name=f"{system.name}|{of}",
+        tensors={**system.tensors, tensor.name: tensor},
+        equations=(replace(equation, tensor=tensor),),
+        initial={},
+        losses={},
+        derived=(),
+        loss="",
+    )
+
+
+def blocks(parts: list[Part]) -> Iterator[tuple[Part, slice]]:
+    """Yield each part with where its scalars stand in the order of all."""
+    at = 0
+    for part in parts:
+        yield part, slice(at, at + part.count)
+        at += part.count

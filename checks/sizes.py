@@ -1,0 +1,87 @@
+"""Points to check at: sizes that differ from each other, and seeded values for what is given."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from derive.equation import System
+from derive.errors import DeriveError, nearest
+from derive.index import Tensor
+
+DEFAULTS = {"T": 4, "D": 2, "H": 3, "C": 5}
+"""Unequal, so that a transposed factor does not fit by chance."""
+OTHERS = (3, 2, 4, 5, 6)
+DRAWN = (2, 3, 4, 5)
+
+
+def default_sizes(system: System, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
+    """Return a number for each size of a system: the user's, else the defaults.
+
+    Raises:
+        DeriveError: On an unknown size, or one below 1.
+    """
+    check_sizes(system, sizes or {})
+    found = {n: DEFAULTS[n] for n in system.dims if n in DEFAULTS} | dict(sizes or {})
+    spare = [n for n in OTHERS if n not in found.values()] or list(OTHERS)
+    for place, name in enumerate(n for n in system.dims if n not in found):
+        found[name] = spare[place % len(spare)]
+    return {n: found[n] for n in system.dims}
+
+
+def check_sizes(system: System, sizes: Mapping[str, int]) -> None:
+    """Refuse sizes that a system does not have, and numbers below 1.
+
+    Raises:
+        DeriveError: On either.
+    """
+    for name, number in sizes.items():
+        if name not in system.dims:
+            raise DeriveError(
+                f"{system.name} has no size {name!r}", hint=nearest(name, system.dims)
+            )
+        if number < 1:
+            raise DeriveError(f"size {name} is at least 1; found {number}")
+
+
+def random_sizes(system: System, seed: int) -> dict[str, int]:
+    """Return small sizes drawn from a seed, unequal as far as there are numbers."""
+    rng = random.Random(f"sizes:{system.name}:{seed}")
+    names = list(system.dims)
+    pool = list(DRAWN) + [n for n in range(6, 4 + len(names))]
+    return dict(zip(names, rng.sample(pool, len(names)), strict=True))
+
+
+def wanted(system: System) -> list[Tensor]:
+    """Return the tensors that a run needs: the givens, then the initial rows (as ``X_init``)."""
+    return list(system.givens)
+
+
+def random_givens(system: System, sizes: Mapping[str, int], seed: int,
+                  dtype: Any = np.float64) -> dict[str, np.ndarray[Any, Any]]:  # fmt: skip
+    """Return seeded values for every given tensor and every given initial row.
+
+    Parameters are scaled by the root of their last size, so that states stay of order one at any
+    size; the last axis of a one-hot tensor holds one 1.
+    """
+    rng = np.random.default_rng(seed)
+    found = {}
+    for tensor in wanted(system):
+        shape = tuple(sizes[d.name] for d in tensor.dims)
+        if tensor.onehot:
+            rows = rng.integers(0, shape[-1], size=shape[:-1])
+            found[tensor.name] = np.eye(shape[-1], dtype=dtype)[rows]
+            continue
+        values = rng.standard_normal(shape)
+        if tensor.role == "parameter" and len(shape) > 1:
+            values /= np.sqrt(shape[-1])
+        found[tensor.name] = np.asarray(values, dtype)
+    for name, how in system.initial.items():
+        tensor = system.tensors[name]
+        shape = (-tensor.first, *(sizes[d.name] for d in tensor.dims[1:]))
+        start = rng.standard_normal(shape) * 0.5 if how == "given" else np.zeros(shape)
+        found[f"{name}_init"] = np.asarray(start, dtype)
+    return found

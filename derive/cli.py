@@ -1,0 +1,247 @@
+"""The command line: parse, call, print.
+
+Everything heavy is imported inside the commands, so that ``derive --help`` is quick. Exit status: 0
+everything is as expected, 1 something is not, 2 usage, unreadable input or an internal error.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from derive.errors import DeriveError
+
+AS_EXPECTED, USAGE, INTERRUPTED = 0, 2, 130
+DEBUG = "derive.debug"
+
+
+def fail(message: str) -> typer.Exit:
+    """Print an error and return the exit to raise."""
+    typer.echo(f"error: {message}", err=True)
+    return typer.Exit(USAGE)
+
+
+class Commands(TyperGroup):
+    """The commands, with one place where errors become messages."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; a traceback reaches the user only with ``--debug``."""
+        try:
+            return super().invoke(ctx)
+        except (typer.Exit, typer.Abort):
+            raise
+        except KeyboardInterrupt:
+            raise typer.Exit(INTERRUPTED) from None
+        except Exception as error:
+            if ctx.meta.get(DEBUG) or hasattr(error, "show") or isinstance(error, BrokenPipeError):
+                raise  # a usage error shows itself
+            if isinstance(error, DeriveError):
+                raise fail(str(error)) from None
+            kind = type(error).__name__
+            raise fail(
+                f"internal: {kind}: {error} (run again with --debug for the place)"
+            ) from None
+
+
+app = typer.Typer(
+    cls=Commands,
+    name="derive",
+    help="Check derivations of sequence models: proved for every size, checked against PyTorch.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+new = typer.Typer(help="Write a new case.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(new, name="new")
+
+
+def print_version(wanted: bool) -> None:
+    """Print the versions that a report would name."""
+    if wanted:
+        from derive.report import versions
+
+        first, *others = versions().items()
+        typer.echo(f"{first[0]} {first[1]} ({', '.join(' '.join(o) for o in others)})")
+        raise typer.Exit(AS_EXPECTED)
+
+
+def remember_debug(ctx: typer.Context, wanted: bool) -> bool:
+    """Note that tracebacks are wanted, before anything else runs."""
+    ctx.find_root().meta[DEBUG] = wanted
+    return wanted
+
+
+Debug = Annotated[
+    bool,
+    typer.Option("--debug", help="Show tracebacks.", callback=remember_debug, is_eager=True),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Write to a file: all of it, or nothing."),
+]
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the versions.", callback=print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Check derivations of sequence models: proved for every size, checked against PyTorch."""
+
+
+@app.command()
+def check(
+    targets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TARGET",
+            help="A topic, a claim, a case, 'all', or a path; '-' reads a case from stdin.",
+        ),
+    ],
+    case: Annotated[
+        str,
+        typer.Option(help="A case's id or file instead of the shipped ones; 'none' for no case."),
+    ] = "",
+    claim: Annotated[str, typer.Option(help="Only the claim with this id.")] = "",
+    statement: Annotated[
+        str, typer.Option(metavar="'LHS = RHS'", help="A statement of your own about the topic.")
+    ] = "",
+    system: Annotated[str, typer.Option(help="The system that the statement is about.")] = "",
+    loss: Annotated[str, typer.Option(help="The loss that L means in the statement.")] = "",
+    size: Annotated[
+        list[str] | None,
+        typer.Option(metavar="T=5", help="A size of the random inputs; may be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random inputs.")] = 0,
+    dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    device: Annotated[str, typer.Option(help="A torch device.")] = "cpu",
+    jobs: Annotated[int, typer.Option(min=1, help="How many processes.")] = 1,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", help="rich, text or json; by default rich on a terminal, text in a pipe."
+        ),
+    ] = "",
+    output: Output = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Undecided claims fail unless they are expected to be.")
+    ] = False,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Ignore earlier results.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Only what is not as expected, and the counts.")
+    ] = False,
+    debug: Debug = False,
+) -> None:
+    """Prove claims and certify numbers."""
+    from derive.console import Progress, check_writable, emit
+    from derive.options import CheckOptions, read_sizes
+    from derive.report import check_format
+
+    check_format(form)
+    check_writable(output)
+    progress = Progress()
+    options = CheckOptions(
+        case=case,
+        claim=claim,
+        statement=statement,
+        system=system,
+        loss=loss,
+        sizes=read_sizes(size or ()),
+        seed=seed,
+        dtype=dtype,
+        device=device,
+        jobs=jobs,
+        cache=not no_cache,
+        progress=progress,
+    )
+    from derive.checking import check as run
+
+    with progress:
+        report = run(targets, options)
+    emit(report, form, output, quiet)
+    status = report.exit_status(strict)
+    if status == USAGE:
+        raise fail(f"nothing to check in {' '.join(targets)!r}")
+    raise typer.Exit(status)
+
+
+@app.command("list")
+def list_(
+    what: Annotated[
+        str, typer.Argument(help="topics, claims, cases, quantities or coverage.")
+    ] = "topics",
+    name: Annotated[
+        str, typer.Argument(help="A topic (claims, quantities) or a case (coverage).")
+    ] = "",
+    debug: Debug = False,
+) -> None:
+    """List topics, claims, cases, quantities, coverage."""
+    from derive.console import write
+    from derive.listing import listing
+
+    write(listing(what, name))
+
+
+@app.command()
+def show(
+    target: Annotated[str, typer.Argument(metavar="TOPIC|CLAIM")],
+    steps: Annotated[bool, typer.Option("--steps", help="Every step, with its rule.")] = False,
+    case: Annotated[str, typer.Option(help="A case's id or file: its numbers stand beside.")] = "",
+    at: Annotated[
+        str, typer.Option(metavar="'g_h,t=1'", help="Explain one number with its digits.")
+    ] = "",
+    debug: Debug = False,
+) -> None:
+    """Show where a gradient comes from."""
+    from derive.console import write
+    from derive.showing import show as lines
+
+    write("\n".join(str(line) for line in lines(target, steps, case, at)))
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(metavar="CODE|CLAIM")],
+    debug: Debug = False,
+) -> None:
+    """Explain a word of the reports, or a claim."""
+    from derive.codes import explain as text
+    from derive.console import write
+
+    write(text(name))
+
+
+@new.command("case")
+def new_case(
+    topic: Annotated[str, typer.Argument()],
+    nice: Annotated[
+        bool, typer.Option("--nice", help="Short decimals, for pen and paper.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Another exercise for each seed.")] = 0,
+    solutions: Annotated[bool, typer.Option("--solutions", help="With the worked values.")] = False,
+    output: Output = None,
+    debug: Debug = False,
+) -> None:
+    """Write a commented case file that passes."""
+    from derive.console import check_writable, save, write
+    from derive.new_case import new_case as text
+
+    check_writable(output)
+    made = text(topic, nice, seed, solutions)
+    if output is None:
+        write(made)
+    else:
+        save(output, made)
+
+
+if __name__ == "__main__":
+    sys.exit(app())

@@ -1,0 +1,381 @@
+"""A system at explicit sizes: every entry evaluated, every derivative by a scalar tape.
+
+This is the second reading of the equations. It shares nothing with the normal form or the symbolic
+deriver: it walks the typed expressions entry by entry over a `derive.rings.Ring`, keeps the local
+derivatives of each entry, and sweeps them backward. Printed digits, counterexamples and the second
+prover come from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from itertools import product
+
+from derive.equation import System
+from derive.errors import DeriveError
+from derive.functions import TABLE
+from derive.index import Expr
+from derive.nodes import entry_indices, kind, tensor_name, walk
+from derive.rings import SLOPES, Element, Ring
+from derive.statement import Identity
+
+Entry = tuple[str, tuple[int, ...]]
+Env = dict[Expr, int]
+Partials = dict[Entry, Element]
+Dual = tuple[Element, Partials]
+MAX_ENTRIES = 200_000
+
+
+class Explicit:
+    """A system at explicit sizes over a ring.
+
+    Args:
+        system: With its loss selected if ``L`` is read.
+        sizes: A positive integer for each size name.
+        ring: Constants, given entries, functions.
+        overrides: Entries whose value an assumption fixes.
+        shared: Values of the claim's own indices that the assumptions use by name.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        sizes: Mapping[str, int],
+        ring: Ring,
+        overrides: tuple[Identity, ...] = (),
+        shared: Env | None = None,
+    ):
+        self.system, self.sizes, self.ring = system, dict(sizes), ring
+        self.size_env: Env = {d.symbol: sizes[n] for n, d in system.dims.items()}
+        self.entries: dict[Entry, Dual] = {}
+        self.order: list[Entry] = []
+        self.sweeps: dict[Entry, Partials] = {}
+        self.fixed = self._fixed(overrides, shared or {})
+
+    def _fixed(self, overrides: tuple[Identity, ...], shared: Env) -> dict[Entry, tuple[Expr, Env]]:
+        """Return the entries that assumptions fix, with their right sides."""
+        found: dict[Entry, tuple[Expr, Env]] = {}
+        for identity in overrides:
+            name = tensor_name(identity.lhs)
+            if name is None:
+                raise DeriveError(
+                    f"an assumption at explicit sizes fixes one entry; found {identity.text!r}"
+                )
+            for env in instances(identity, self.sizes):
+                if any(env[s] != i for s, i in shared.items() if s in env):
+                    continue
+                full = {**self.size_env, **env}
+                index = tuple(self.index(i, full) for i in entry_indices(identity.lhs))
+                found[name, index] = (identity.rhs, full)
+        return found
+
+    # entries
+
+    def entry(self, name: str, index: tuple[int, ...]) -> Element:
+        """Return the value of an entry.
+
+        Raises:
+            DeriveError: Outside the tensor's positions, or on an unknown name.
+        """
+        return self.local((name, index))[0]
+
+    def local(self, entry: Entry) -> Dual:
+        """Return an entry's value and its derivatives by the entries that it reads directly."""
+        known = self.entries.get(entry)
+        if known is not None:
+            return known
+        if len(self.entries) > MAX_ENTRIES:
+            raise DeriveError(f"more than {MAX_ENTRIES} entries at these sizes")
+        dual = self._computed(entry)
+        self.entries[entry] = dual
+        self.order.append(entry)
+        return dual
+
+    def _computed(self, entry: Entry) -> Dual:
+        name, index = entry
+        if entry in self.fixed:
+            expr, env = self.fixed[entry]
+            return self.dual(expr, env)[0], {}
+        self.check_index(name, index)
+        equation = self.system.by_name.get(name) or self.system.derived_by_name.get(name)
+        if equation is None or (index and equation.tensor.first < 0 and index[0] < 0):
+            return self.ring.given(name, index), {}
+        env = dict(zip(equation.indices, index, strict=True))
+        return self.dual(equation.rhs, {**self.size_env, **env})
+
+    def check_index(self, name: str, index: tuple[int, ...]) -> None:
+        """Refuse an index outside the tensor."""
+        tensor = self.system.tensors.get(name)
+        if tensor is None:
+            raise DeriveError(f"unknown tensor {name!r}")
+        for slot, (i, dim) in enumerate(zip(index, tensor.dims, strict=True)):
+            first = tensor.first if slot == 0 else 0
+            if not first <= i < self.sizes[dim.name]:
+                shown = ",".join(map(str, index))
+                raise DeriveError(
+                    f"{name}[{shown}] is outside {tensor.shape} at "
+                    f"{dim.name}={self.sizes[dim.name]} (positions from {first})"
+                )
+
+    def index(self, expr: Expr, env: Env) -> int:
+        """Evaluate an index expression."""
+        if expr.is_Integer:
+            return int(expr)
+        if expr.is_Symbol:
+            return env[expr]
+        if expr.is_Add:
+            return sum(self.index(a, env) for a in expr.args)
+        if expr.is_Mul and len(expr.args) == 2 and expr.args[0] == -1:
+            return -self.index(expr.args[1], env)
+        raise DeriveError(f"cannot read {expr} as an index")
+
+    # derivatives
+
+    def sweep(self, entry: Entry) -> Partials:
+        """Return the derivative of one entry by every entry below it (reverse accumulation)."""
+        if entry not in self.sweeps:
+            self.local(entry)
+            adjoint: Partials = {entry: self.ring.one}
+            for node in reversed(self.order[: self.order.index(entry) + 1]):
+                if node in adjoint:
+                    for read, slope in self.entries[node][1].items():
+                        part = adjoint[node] * slope
+                        adjoint[read] = adjoint[read] + part if read in adjoint else part
+            self.sweeps[entry] = adjoint
+        return self.sweeps[entry]
+
+    def total(self, of: str, of_index: tuple[int, ...], wrt: str, wrt_index: tuple[int, ...]) -> Element:  # noqa: E501
+        """Return a total derivative, zero where there is no path."""
+        self.check_boundary(wrt, wrt_index)
+        return self.sweep((of, of_index)).get((wrt, wrt_index), self.ring.zero)
+
+    def check_boundary(self, name: str, index: tuple[int, ...]) -> None:
+        """Check an adjoint's index: one past the last position is the zero boundary."""
+        tensor = self.system.tensors[name]
+        if index and tensor.dims[0].ordered and index[0] == self.sizes[tensor.dims[0].name]:
+            index = (index[0] - 1, *index[1:])
+        self.check_index(name, index)
+
+    # expressions
+
+    def value(self, expr: Expr, env: Env) -> Element:
+        """Evaluate an expression with its index symbols given."""
+        return self.dual(expr, {**self.size_env, **env})[0]
+
+    def dual(self, expr: Expr, env: Env) -> Dual:
+        """Evaluate an expression and its derivatives by the entries that it reads."""
+        name = tensor_name(expr)
+        if name is not None:
+            entry = (name, tuple(self.index(i, env) for i in entry_indices(expr)))
+            return self.local(entry)[0], {entry: self.ring.one}
+        if expr.is_Rational:
+            return self.ring.constant(Fraction(int(expr.p), int(expr.q))), {}
+        if expr.is_Symbol:
+            return self.ring.constant(Fraction(env[expr])), {}
+        if kind(expr) in TABLE:
+            return self.applied(kind(expr), self.dual(expr.args[0], env))
+        row = ROWS.get(kind(expr))
+        if row is None:
+            raise DeriveError(f"no rule to evaluate {kind(expr)}")
+        return row(self, expr, env)
+
+    def applied(self, function: str, inner: Dual) -> Dual:
+        """Apply an elementwise function with its slope."""
+        x, partials = inner
+        f = self.ring.apply(function, x)
+        if not partials:
+            return f, {}
+        slope = SLOPES[function](x, f, self.ring)
+        return f, {e: slope * p for e, p in partials.items()}
+
+    def derivative(self, expr: Expr, env: Env) -> Element:
+        """Evaluate a total derivative node."""
+        (of, i), (wrt, j) = (
+            (str(tensor_name(a)), tuple(self.index(x, env) for x in entry_indices(a)))
+            for a in expr.args
+        )
+        return self.total(of, i, wrt, j)
+
+    def local_derivative(self, expr: Expr, env: Env) -> Element:
+        """Evaluate a local derivative node."""
+        of, wrt = (
+            (str(tensor_name(a)), tuple(self.index(x, env) for x in entry_indices(a)))
+            for a in expr.args
+        )
+        return self.local(of)[1].get(wrt, self.ring.zero)
+
+
+def add(parts: list[Dual], zero: Element) -> Dual:
+    """Add duals."""
+    total, partials = zero, Partials()
+    for value, slopes in parts:
+        total = total + value
+        for entry, slope in slopes.items():
+            partials[entry] = partials[entry] + slope if entry in partials else slope
+    return total, partials
+
+
+def multiply(left: Dual, right: Dual) -> Dual:
+    """Multiply duals."""
+    (a, da), (b, db) = left, right
+    partials = {e: p * b for e, p in da.items()}
+    for entry, slope in db.items():
+        part = a * slope
+        partials[entry] = partials[entry] + part if entry in partials else part
+    return a * b, partials
+
+
+def _sum(world: Explicit, expr: Expr, env: Env) -> Dual:
+    """Sum over every value of the bound indices (an empty range is zero)."""
+    envs = [env]
+    for symbol, first, last in reversed(expr.limits):
+        envs = [{**e, symbol: i} for e in envs
+                for i in range(world.index(first, e), world.index(last, e) + 1)]  # fmt: skip
+    return add([world.dual(expr.function, e) for e in envs], world.ring.zero)
+
+
+def _product(world: Explicit, expr: Expr, env: Env) -> Dual:
+    out: Dual = (world.ring.one, {})
+    for arg in expr.args:
+        out = multiply(out, world.dual(arg, env))
+    return out
+
+
+def _power(world: Explicit, expr: Expr, env: Env) -> Dual:
+    """Raise to an integer or half-integer power, or to the value of an index expression."""
+    exponent = expr.args[1]
+    if exponent.is_Rational and not exponent.is_Integer:
+        root = world.applied("sqrt", world.dual(expr.args[0], env))
+        return _repeated(world, root, int(exponent * 2))
+    power = int(exponent) if exponent.is_Integer else world.index(exponent, env)
+    return _repeated(world, world.dual(expr.args[0], env), power)
+
+
+def _repeated(world: Explicit, base: Dual, power: int) -> Dual:
+    out: Dual = (world.ring.one, {})
+    for _ in range(abs(power)):
+        out = multiply(out, base)
+    if power >= 0:
+        return out
+    inverse = world.ring.one / out[0]
+    return inverse, {e: 0 - inverse * inverse * p for e, p in out[1].items()}
+
+
+def _softmax(world: Explicit, expr: Expr, env: Env) -> Dual:
+    body, bound, at, size = expr.args
+    weights = [world.applied("exp", world.dual(body, {**env, bound: i}))
+               for i in range(world.index(size, env))]  # fmt: skip
+    return multiply(weights[world.index(at, env)], _repeated(world, add(weights, world.ring.zero), -1))
+
+
+def _logsumexp(world: Explicit, expr: Expr, env: Env) -> Dual:
+    body, bound, size = expr.args
+    weights = [world.applied("exp", world.dual(body, {**env, bound: i}))
+               for i in range(world.index(size, env))]  # fmt: skip
+    return world.applied("log", add(weights, world.ring.zero))
+
+
+def _matrix_product(world: Explicit, expr: Expr, env: Env) -> Dual:
+    """Multiply the matrices out, leftmost first; an empty range is the identity."""
+    body, row, col, symbol, first, last, i, j = expr.args
+    a, b = world.index(first, env), world.index(last, env)
+    step = 1 if kind(expr) == "Product" else -1
+    positions = range(a, b + step, step)
+    at_row, at_col = world.index(i, env), world.index(j, env)
+    size = product_size(world, expr)
+    line: list[Dual] = [(world.ring.one if k == at_row else world.ring.zero, {}) for k in range(size)]
+    for position in positions:
+        here = {**env, symbol: position}
+        line = [add([multiply(line[r], world.dual(body, {**here, row: r, col: c}))
+                     for r in range(size)], world.ring.zero) for c in range(size)]  # fmt: skip
+    return line[at_col]
+
+
+def product_size(world: Explicit, expr: Expr) -> int:
+    """Return the side of a product's matrices: the axis on which its row index stands."""
+    body, row, col = expr.args[:3]
+    for node in walk(body):
+        name = tensor_name(node)
+        if name is None:
+            continue
+        for index, dim in zip(entry_indices(node), world.system.tensors[name].dims, strict=True):
+            if index in (row, col):
+                return world.sizes[dim.name]
+    return 1
+
+
+def _delta(world: Explicit, expr: Expr, env: Env) -> Dual:
+    same = world.index(expr.args[0], env) == world.index(expr.args[1], env)
+    return (world.ring.one if same else world.ring.zero), {}
+
+
+def _leq(world: Explicit, expr: Expr, env: Env) -> Dual:
+    holds = world.index(expr.args[0], env) <= world.index(expr.args[1], env)
+    return (world.ring.one if holds else world.ring.zero), {}
+
+
+ROWS: dict[str, Callable[[Explicit, Expr, Env], Dual]] = {
+    "Add": lambda w, e, env: add([w.dual(a, env) for a in e.args], w.ring.zero),
+    "Mul": _product,
+    "Pow": _power,
+    "Power": _power,
+    "Sum": _sum,
+    "KroneckerDelta": _delta,
+    "Leq": _leq,
+    "Softmax": _softmax,
+    "LogSumExp": _logsumexp,
+    "Detach": lambda w, e, env: (w.dual(e.args[0], env)[0], {}),
+    "Total": lambda w, e, env: (w.derivative(e, env), {}),
+    "Partial": lambda w, e, env: (w.local_derivative(e, env), {}),
+    "Product": _matrix_product,
+    "DProduct": _matrix_product,
+}
+
+
+def instances(identity: Identity, sizes: Mapping[str, int]) -> Iterator[Env]:
+    """Yield every value of the free indices that satisfies the conditions, at these sizes."""
+    symbols = [s for s, _ in identity.free]
+    size_env = {d.symbol: sizes[n] for n, d in identity.system.dims.items()}
+    for values in product(*(range(sizes[d.name]) for _, d in identity.free)):
+        env = dict(zip(symbols, values, strict=True))
+        full = {**size_env, **env}
+        if all(_number(a, full) <= _number(b, full) for a, b in identity.conditions):
+            yield env
+
+
+def _number(expr: Expr, env: Env) -> int:
+    """Evaluate an index expression (a second reader beside `Explicit.index`, for conditions)."""
+    return int(expr) if expr.is_Integer else sum(
+        int(a) if a.is_Integer else env[a] for a in (expr.args if expr.is_Add else (expr,))
+    )  # fmt: skip
+
+
+class Worlds:
+    """Evaluations of one statement at one point: one world for each value of a shared index.
+
+    An assumption that uses the claim's own position (``keep[b] = 0``) makes another world for each
+    value of it.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        sizes: Mapping[str, int],
+        ring: Ring,
+        assumes: tuple[Identity, ...] = (),
+    ):
+        self.identity, self.sizes, self.ring, self.assumes = identity, sizes, ring, assumes
+        positions = {s for s, d in identity.free if d.ordered}
+        self.shared = sorted({s for a in assumes for s, _ in a.free} & positions, key=str)
+        self.made: dict[tuple[int, ...], Explicit] = {}
+
+    def at(self, env: Env) -> Explicit:
+        """Return the world of an instance."""
+        key = tuple(env[s] for s in self.shared)
+        if key not in self.made:
+            shared = dict(zip(self.shared, key, strict=True))
+            self.made[key] = Explicit(
+                self.identity.system, self.sizes, self.ring, self.assumes, shared
+            )
+        return self.made[key]

@@ -1,0 +1,140 @@
+"""Refutation: a small point at which a false claim is false, certified by balls.
+
+The values are short decimals drawn from a seed, so that a reader can check them. Sizes go from one
+upward and end unequal: a claim that holds at size one and fails at three is found too.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import cache
+from itertools import product
+
+import flint
+
+from derive.claim import Counterexample
+from derive.equation import System
+from derive.errors import DeriveError
+from derive.explicit import Env, Explicit, Worlds, instances
+from derive.rings import Balls
+from derive.statement import Identity
+
+PRECISION = 128
+
+
+def size_ladder(system: System) -> Iterator[dict[str, int]]:
+    """Yield sizes, small first: all ones, one axis larger at a time, then unequal ones."""
+    names = list(system.dims)
+    positions = [n for n in names if system.dims[n].ordered]
+    seen: set[tuple[int, ...]] = set()
+
+    def rows() -> Iterator[dict[str, int]]:
+        ones = dict.fromkeys(names, 1)
+        yield ones
+        for p in (2, 3):
+            yield {**ones, **dict.fromkeys(positions, p)}
+        for name in names:
+            yield {**ones, **dict.fromkeys(positions, 2), name: 2}
+        yield dict.fromkeys(names, 2)
+        for shift in range(2):
+            yield {n: 2 + (i + shift) % 3 for i, n in enumerate(names)}
+        yield {n: (4 if n in positions else 3 - i % 2) for i, n in enumerate(names)}
+
+    for row in rows():
+        key = tuple(row[n] for n in names)
+        if key not in seen:
+            seen.add(key)
+            yield row
+
+
+class Values:
+    """Given entries drawn from a seed as decimals with two digits in (-1, 1); one-hot rows too."""
+
+    def __init__(self, system: System, sizes: Mapping[str, int], seed: int):
+        self.system, self.sizes, self.seed = system, sizes, seed
+        self.used: dict[str, dict[tuple[int, ...], Fraction]] = {}
+
+    @cache  # noqa: B019 - one instance per search
+    def __call__(self, name: str, index: tuple[int, ...]) -> Fraction:
+        """Return one entry."""
+        tensor = self.system.tensors[name]
+        if tensor.onehot:
+            rng = random.Random(f"{self.seed}:{name}:{index[:-1]}")
+            value = Fraction(int(rng.randrange(self.sizes[tensor.dims[-1].name]) == index[-1]))
+        else:
+            rng = random.Random(f"{self.seed}:{name}:{index}")
+            value = Fraction(rng.choice([-1, 1]) * rng.randint(11, 97), 100)
+        self.used.setdefault(name, {})[index] = value
+        return value
+
+
+def refute(
+    identity: Identity,
+    assumes: tuple[Identity, ...] = (),
+    seed: int = 0,
+    sizes: Mapping[str, int] | None = None,
+) -> Counterexample | None:
+    """Search for a counterexample.
+
+    Args:
+        identity: The statement.
+        assumes: Assumptions that the points satisfy.
+        seed: Which values.
+        sizes: Only these sizes, or the ladder.
+
+    Returns:
+        A point at which the balls of both sides are disjoint, or None.
+    """
+    ladder = [dict(sizes)] if sizes else list(size_ladder(identity.system))
+    for row, draw in product(ladder, range(2)):
+        found = at_point(identity, assumes, row, seed + draw)
+        if found is not None:
+            return found
+    return None
+
+
+def at_point(
+    identity: Identity, assumes: tuple[Identity, ...], sizes: Mapping[str, int], seed: int
+) -> Counterexample | None:
+    """Evaluate both sides at every instance of one point."""
+    values = Values(identity.system, sizes, seed)
+    old = flint.ctx.prec
+    flint.ctx.prec = PRECISION
+    try:
+        worlds = Worlds(identity, sizes, Balls(values, PRECISION), assumes)
+        for env in instances(identity, sizes):
+            pair = sides(worlds.at(env), identity, env)
+            if pair is not None and not pair[0].overlaps(pair[1]):
+                return _found(identity, sizes, env, pair, values)
+    finally:
+        flint.ctx.prec = old
+    return None
+
+
+def sides(world: Explicit, identity: Identity, env: Env) -> tuple[flint.arb, flint.arb] | None:
+    """Return both sides at one instance; None where the sizes are too small for it."""
+    try:
+        return world.value(identity.lhs, env), world.value(identity.rhs, env)
+    except DeriveError:
+        return None
+
+
+def _found(
+    identity: Identity,
+    sizes: Mapping[str, int],
+    env: Env,
+    pair: tuple[flint.arb, flint.arb],
+    values: Values,
+) -> Counterexample:
+    index = {s.name: i for s, i in env.items()}
+    point = {name: {",".join(map(str, i)): str(float(v)) for i, v in sorted(entries.items())}
+             for name, entries in sorted(values.used.items())}  # fmt: skip
+    derived, claimed = (show(x) for x in pair)
+    return Counterexample(dict(sizes), index, claimed, derived, dict(point))
+
+
+def show(ball: flint.arb, digits: int = 6) -> str:
+    """Return certified digits of a ball; 0 if it is exactly zero."""
+    return "0" if ball == 0 else str(ball.str(digits, radius=False))

@@ -1,0 +1,286 @@
+"""What a report says, laid out as headings, blocks and tables; terminal and plain text share it.
+
+What is not as expected comes first and in full; then one row a claim, one row a slide for printed
+numbers, and always the counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from derive.claim import Evidence, Printed, Result
+from derive.report import Report, View, is_number, is_open
+
+ORACLES = {
+    "module": "torch",
+    "autograd": "autograd",
+    "finite_difference": "finite diff.",
+    "complex_step": "complex step",
+    "random_sizes": "random sizes",
+    "replay": "replay",
+    "monte_carlo": "sampling",
+}
+WIDE = 100  # columns from which each oracle has a column of its own
+QUANTITIES = 44  # characters of quantity names per slide
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Some text with what it means: good, bad, warn, dim or plain."""
+
+    text: str
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns (a header and whether it is right-aligned) and rows."""
+
+    columns: tuple[tuple[str, bool], ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A whole report: blocks are indented by two after their first line."""
+
+    left: str
+    right: str
+    blocks: tuple[tuple[Cell, ...], ...]
+    tables: tuple[Table, ...]
+    notes: tuple[str, ...]
+    last: tuple[Cell, ...]
+
+
+def page(report: Report, view: View) -> Page:
+    """Lay out a report."""
+    failed = sorted(report.failures(), key=lambda r: r.verdict.name != "refuted")
+    opened = [r for r in report.results if not r.ok and is_open(r)]
+    wrong = [block(r, view) for r in failed]
+    open_blocks = [] if view.quiet else [block(r, view) for r in opened]
+    shown = {id(r) for r in (*failed, *opened)}
+    rest = [] if view.quiet else [r for r in report.results if id(r) not in shown]
+    claims = [r for r in rest if not is_number(r)]
+    numbers = [p for r in rest if is_number(r) for p in r.printed]
+    tables = [claim_table(claims, view)] if claims else []
+    tables += [number_table(numbers)] if numbers else []
+    notes = (*report.notes, *footnotes(rest, tables)) if not view.quiet else ()
+    return Page(
+        left=f"derive check {report.target}".rstrip(),
+        right=report.subject,
+        blocks=(*wrong, *open_blocks),
+        tables=tuple(tables),
+        notes=notes,
+        last=tuple(counts(report)),
+    )
+
+
+def mathematics(result: Result, view: View) -> str:
+    """Return the claim as mathematics, or as written where the output is ASCII only."""
+    statement = result.claim.statement or result.claim.title
+    return (result.unicode or statement) if view.unicode else statement
+
+
+# what is wrong, in full
+
+
+def block(result: Result, view: View) -> tuple[Cell, ...]:
+    """Return everything about a result that is not as expected."""
+    tone = "warn" if is_open(result) else "bad"
+    mark = "?" if is_open(result) else "✗"
+    lines = [Cell(f"{mark} {mathematics(result, view)}", tone)]
+    lines += [Cell(text) for text in outcome(result)]
+    for e in result.evidence:
+        if not e.passed and e.kind not in ("printed", "counterexample", "proof"):
+            lines.append(Cell(disagreement(e), "bad"))
+    lines += [Cell(uncertified(p), "bad") for p in result.printed if not p.certified]
+    if result.suggestion:
+        lines.append(Cell(f"did you mean  {result.suggestion}  ?", "good"))
+    lines.append(Cell(place(result), "dim"))
+    return tuple(lines)
+
+
+def outcome(result: Result) -> list[str]:
+    """Return the verdict against what was expected, and the counterexample or the reason."""
+    verdict, claim = result.verdict, result.claim
+    expected = {"fails": "recorded as false", "undecided": "recorded as undecided"}
+    said = f", but it is {expected[claim.expected]}" if claim.expected in expected else ""
+    if verdict.counterexample is not None:
+        return [f"{verdict.name} {verdict.counterexample}{said}"]
+    if is_number(result) and verdict.name != "undecided":
+        return []
+    if verdict.name == "undecided":
+        return [f"undecided: {verdict.reason or 'no reason was recorded'}{said}"]
+    scope = f" for {verdict.scope}" if verdict.scope else ""
+    reason = f": {verdict.reason}" if verdict.reason else ""
+    against = said or ", but not every check agrees"
+    return [f"{verdict.name}{scope}{reason}{against}"]
+
+
+def disagreement(e: Evidence) -> str:
+    """Return where an oracle disagrees, got over want."""
+    name = ORACLES.get(e.kind, e.kind)
+    if e.count == 0:
+        return f"{name}: {e.detail or 'nothing was compared'}"
+    error = f"{e.max_error:.1e}" if e.max_error is not None else "no number"
+    allowed = f", allowed {e.tolerance:.1e}" if e.tolerance is not None else ""
+    text = f"{name} ({e.against}): error {error}{allowed}"
+    if e.worst is not None:
+        at = ",".join(map(str, e.worst.index))
+        text += f"; at [{at}] got {e.worst.got!r}, want {e.worst.want!r}"
+    return text
+
+
+def uncertified(p: Printed) -> str:
+    """Return a printed number that is not the rounding of the exact value."""
+    what = f"{p.quantity}: " if p.quantity else ""
+    text = f"{what}printed {p.printed}, exact {p.exact or 'unknown'}"
+    return text + (f" ({p.note})" if p.note else "") + f"  {slide(p.where, p.line)}"
+
+
+def slide(where: str, line: int | None) -> str:
+    """Return a place in a lecture."""
+    parts = [f'slide "{where}"' if where else "", f"line {line}" if line is not None else ""]
+    return ", ".join(filter(None, parts))
+
+
+def place(result: Result) -> str:
+    """Return the claim's id and where it stands."""
+    source = result.claim.source
+    where = slide(source.title, source.line) if source else ""
+    file = source.file if source and not source.title else ""
+    return "  ".join(filter(None, (result.claim.id, where, file)))
+
+
+# one row a claim
+
+
+def claim_table(results: list[Result], view: View) -> Table:
+    """Return the table of claims: mathematics, proof, oracles, printed numbers."""
+    kinds = [k for k in ORACLES if any(e.kind == k for r in results for e in r.evidence)]
+    split = view.width >= WIDE and len(kinds) > 1
+    columns = [("claim", False), ("proof", False)]
+    columns += [(ORACLES[k], True) for k in kinds] if split else []
+    columns += [("oracles", False)] if kinds and not split else []
+    printed = any(r.printed for r in results)
+    columns += [("printed", True)] if printed else []
+    rows = []
+    for r in results:
+        row = [Cell(claim_text(r, view)), proof(r, view)]
+        row += [oracle(r, k) for k in kinds] if split else [oracles(r)] if kinds else []
+        row += [certified(r.printed)] if printed else []
+        rows.append(tuple(row))
+    return Table(tuple(columns), tuple(rows))
+
+
+def claim_text(result: Result, view: View) -> str:
+    """Return the claim with its assumptions."""
+    assumed = ", ".join(result.claim.assumes)
+    return mathematics(result, view) + (f"  if {assumed}" if assumed else "")
+
+
+def proof(result: Result, view: View) -> Cell:
+    """Return the verdict as the proof column shows it; the kind of proof where there is room."""
+    verdict = result.verdict
+    if verdict.name == "proved":
+        kind = verdict.kind if view.width >= WIDE and verdict.kind != "identity" else ""
+        scope = verdict.scope.removesuffix(f" ({verdict.kind})")
+        return Cell(", ".join(filter(None, (scope, kind))), "good")
+    if verdict.name == "refuted":
+        return Cell("false, as stated", "good")
+    if verdict.name == "undecided":
+        return Cell("undecided", "dim")
+    return Cell(verdict.name, "good")
+
+
+def oracle(result: Result, kind: str) -> Cell:
+    """Return one oracle's largest error; a star where it shares code with what it checks."""
+    found = [e for e in result.evidence if e.kind == kind]
+    if not found:
+        return Cell("")
+    errors = [e.max_error for e in found if e.max_error is not None]
+    text = error_text(max(errors)) if errors else f"{sum(e.count for e in found)} agree"
+    return Cell(text + ("" if all(e.independent for e in found) else "*"), tone_of(found))
+
+
+def oracles(result: Result) -> Cell:
+    """Return all oracles in one cell: how many agree, and the error closest to its tolerance."""
+    found = [e for e in result.evidence if e.kind in ORACLES]
+    if not found:
+        return Cell("")
+    worst = max(found, key=lambda e: (e.max_error or 0) / (e.tolerance or 1))
+    star = "" if all(e.independent for e in found) else "*"
+    error = " agree" if worst.max_error is None else f" ≤ {error_text(worst.max_error)}"
+    return Cell(f"{sum(e.passed for e in found)}{error}{star}", tone_of(found))
+
+
+def error_text(error: float) -> str:
+    """Return an error with two digits."""
+    return "0" if error == 0 else f"{error:.1e}"
+
+
+def tone_of(found: Iterable[Evidence]) -> str:
+    """Return good if everything passed."""
+    return "good" if all(e.passed for e in found) else "bad"
+
+
+def certified(printed: tuple[Printed, ...]) -> Cell:
+    """Return ``16 of 16``."""
+    good = sum(p.certified for p in printed)
+    tone = "good" if good == len(printed) else "bad"
+    return Cell(f"{good} of {len(printed)}" if printed else "", tone)
+
+
+# one row a slide
+
+
+def number_table(numbers: list[Printed]) -> Table:
+    """Return the table of printed numbers by slide."""
+    slides: dict[str, list[Printed]] = {}
+    for p in numbers:
+        slides.setdefault(p.where, []).append(p)
+    rows = tuple(
+        (Cell(where), Cell(quantities(found), "dim"), certified(tuple(found)))
+        for where, found in slides.items()
+    )
+    return Table(
+        (("printed on the slide", False), ("quantities", False), ("certified", True)), rows
+    )
+
+
+def quantities(found: list[Printed]) -> str:
+    """Return the names of the quantities on a slide, each once, as many as fit."""
+    names = list(dict.fromkeys(p.quantity.partition("[")[0] for p in found if p.quantity))
+    text = ", ".join(names)
+    return text if len(text) <= QUANTITIES else text[: QUANTITIES - 1].rpartition(",")[0] + ", …"
+
+
+# the last lines
+
+
+def footnotes(results: list[Result], tables: list[Table]) -> Iterable[str]:
+    """Yield what the marks in the tables mean."""
+    if any(name == "oracles" for table in tables for name, _ in table.columns):
+        yield "oracles: how many agree, and the error that comes closest to its tolerance"
+    if any(not e.independent for r in results for e in r.evidence):
+        yield "* shares code with what it checks: a cross-check, not independent evidence"
+
+
+def counts(report: Report) -> Iterable[Cell]:
+    """Yield the parts of the last line; the counts that matter are there even when zero."""
+    s = report.summary
+    yield Cell(f"{s.claims} claims: ")
+    yield Cell(f"{s.proved_all_sizes} proved for all sizes", "good" if s.proved_all_sizes else "")
+    if s.proved_at_sizes:
+        yield Cell(f", {s.proved_at_sizes} proved at given sizes")
+    if s.certified_claims:
+        yield Cell(f", {s.certified_claims} certified")
+    yield Cell(f", {s.confirmed} confirmed")
+    unexpected = s.refuted - s.refuted_as_expected
+    expected = f" ({s.refuted_as_expected} as expected)" if s.refuted_as_expected else ""
+    yield Cell(f", {s.refuted} refuted{expected}", "bad" if unexpected else "")
+    of = "" if s.certified_numbers == s.numbers else f" of {s.numbers}"
+    yield Cell(f" · {s.certified_numbers}{of} printed numbers certified", "bad" if of else "")
+    yield Cell(f" · {s.undecided} undecided", "warn" if s.undecided else "")
+    yield Cell(f" · {s.seconds:.1f} s")

@@ -1,0 +1,48 @@
+"""The report as plain text for pipes and files: one line a claim, nothing cut or wrapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from derive.report import Report, View
+from derive.report._layout import WIDE, Cell, Page, Table, page
+
+ASCII = str.maketrans({"✗": "x", "·": "-", "≤": "<=", "…": "...", "\u201c": '"', "\u201d": '"'})
+
+
+def render(report: Report, view: View) -> str:
+    """Return the report as text."""
+    text = "\n".join(lines(page(report, replace(view, width=WIDE)))) + "\n"
+    if view.unicode:
+        return text
+    return text.translate(ASCII).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def lines(shown: Page) -> Iterator[str]:
+    """Yield the lines of a page."""
+    yield f"{shown.left}    {shown.right}".rstrip()
+    for block in shown.blocks:
+        yield ""
+        yield block[0].text
+        yield from ("    " + cell.text for cell in block[1:] if cell.text)
+    for table in shown.tables:
+        yield ""
+        yield from rows(table)
+    yield ""
+    yield from shown.notes
+    yield "".join(cell.text for cell in shown.last)
+
+
+def rows(table: Table) -> Iterator[str]:
+    """Yield the aligned rows of a table."""
+    header = tuple(Cell(name) for name, _ in table.columns)
+    grid = [[cell.text for cell in row] for row in (header, *table.rows)]
+    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    sides = [right for _, right in table.columns]
+    for row in grid:
+        cells = [
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(row, widths, sides, strict=True)
+        ]
+        yield "  ".join(["", *cells]).rstrip()

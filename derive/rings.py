@@ -1,0 +1,299 @@
+"""Numbers that an explicit evaluation runs over: balls, and rational functions of free generators.
+
+A ring makes constants, names the given entries and applies functions; elements add, multiply and
+divide by Python's operators.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Protocol
+
+import flint
+
+from derive.errors import DeriveError
+
+Element = Any
+
+# f'(x) from x and the value f: own rows, so that this shares nothing with the symbolic deriver
+SLOPES: dict[str, Callable[[Element, Element, Ring], Element]] = {
+    "tanh": lambda x, f, ring: 1 - f * f,
+    "sigmoid": lambda x, f, ring: f - f * f,
+    "exp": lambda x, f, ring: f,
+    "log": lambda x, f, ring: ring.one / x,
+    "sqrt": lambda x, f, ring: ring.one / (f + f),
+    "sin": lambda x, f, ring: ring.apply("cos", x),
+    "cos": lambda x, f, ring: 0 - ring.apply("sin", x),
+}
+
+
+class Ring(Protocol):
+    """What an explicit evaluation needs of its numbers."""
+
+    one: Element
+    zero: Element
+
+    def constant(self, value: Fraction) -> Element:
+        """Return an exact rational."""
+
+    def given(self, name: str, index: tuple[int, ...]) -> Element:
+        """Return an entry of a given tensor."""
+
+    def apply(self, function: str, x: Element) -> Element:
+        """Apply an elementwise function."""
+
+
+Given = Callable[[str, tuple[int, ...]], Fraction]
+
+
+@dataclass(frozen=True)
+class Balls:
+    """Ball arithmetic (python-flint arb) at given rational values.
+
+    Args:
+        values: The given entries.
+        precision: Bits of the working precision.
+    """
+
+    values: Given
+    precision: int = 128
+
+    @property
+    def one(self) -> flint.arb:
+        """The number one."""
+        return flint.arb(1)
+
+    @property
+    def zero(self) -> flint.arb:
+        """The number zero."""
+        return flint.arb(0)
+
+    def constant(self, value: Fraction) -> flint.arb:
+        """Return a rational as a ball."""
+        return flint.arb(flint.fmpq(value.numerator, value.denominator))
+
+    def given(self, name: str, index: tuple[int, ...]) -> flint.arb:
+        """Return a given entry as a ball."""
+        return self.constant(self.values(name, index))
+
+    def apply(self, function: str, x: flint.arb) -> flint.arb:
+        """Apply a function with a rigorous radius."""
+        if function == "sigmoid":
+            return 1 / (1 + (-x).exp())
+        return getattr(x, function)()
+
+
+@dataclass(frozen=True, eq=False)
+class Rational:
+    """A rational function: a polynomial in free generators and in inverses, each a generator too.
+
+    Inverses are cleared only when a value is tested for zero, so that no step takes a gcd.
+    """
+
+    ring: Functions
+    poly: flint.fmpq_mpoly
+
+    def lift(self, value: Element) -> flint.fmpq_mpoly:
+        """Return the polynomial of an element or of a Python integer."""
+        return value.poly if isinstance(value, Rational) else value
+
+    def __add__(self, other: Element) -> Rational:
+        """Add."""
+        return Rational(self.ring, self.poly + self.lift(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Element) -> Rational:
+        """Subtract."""
+        return Rational(self.ring, self.poly - self.lift(other))
+
+    def __rsub__(self, other: Element) -> Rational:
+        """Subtract from."""
+        return Rational(self.ring, self.lift(other) - self.poly)
+
+    def __mul__(self, other: Element) -> Rational:
+        """Multiply.
+
+        Raises:
+            TimeoutError: Past the ring's end.
+        """
+        if time.perf_counter() > self.ring.end:
+            raise TimeoutError
+        return Rational(self.ring, self.poly * self.lift(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Element) -> Rational:
+        """Divide.
+
+        Raises:
+            DeriveError: By zero.
+        """
+        return self * self.ring.inverse(other.poly)
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether it is zero as a rational function."""
+        return bool(self.ring.cleared(self.poly) == 0)
+
+
+class NeedMore(Exception):
+    """The context has too few generators."""
+
+
+@dataclass
+class Functions:
+    """Rational functions over free generators: every given entry and every function value is one.
+
+    The same function of the same argument is the same generator; log opens products and exp.
+
+    Args:
+        size: How many generators the context holds.
+        onehot: Names of the one-hot targets, with their number of classes.
+        classes: Class of each position; without them a row is any that sums to one.
+        end: Clock time (`time.perf_counter`) at which it gives up.
+        split: Whether exp of a sum opens into a product (needed for shifts, slower).
+    """
+
+    size: int
+    onehot: Mapping[str, int] = field(default_factory=dict)
+    classes: tuple[int, ...] = ()
+    split: bool = False
+    end: float = float("inf")
+    made: dict[Any, int] = field(default_factory=dict)
+    arguments: dict[int, Rational] = field(default_factory=dict)
+    inverted: dict[int, flint.fmpq_mpoly] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Make the context."""
+        self.context = context_of(self.size)
+        self.gens = self.context.gens()
+        self.one = Rational(self, self.context.constant(1))
+        self.zero = Rational(self, self.context.constant(0))
+
+    def constant(self, value: Fraction) -> Rational:
+        """Return an exact rational."""
+        number = flint.fmpq(value.numerator, value.denominator)
+        return Rational(self, self.context.constant(number))
+
+    def given(self, name: str, index: tuple[int, ...]) -> Rational:
+        """Return the generator of a given entry; a one-hot row sums to one, or is its class."""
+        if name in self.onehot and self.classes:
+            return self.one if self.classes[index[-2]] == index[-1] else self.zero
+        if name in self.onehot and index[-1] == self.onehot[name] - 1:
+            others = (self.given(name, (*index[:-1], c)) for c in range(index[-1]))
+            return self.one - sum(others, self.zero)
+        return self.generator(("given", name, index))
+
+    def place(self, key: Any) -> int:
+        """Return the place of a key's generator, new or known.
+
+        Raises:
+            NeedMore: When the context is full.
+        """
+        found = self.made.setdefault(key, len(self.made))
+        if found >= self.size:
+            raise NeedMore
+        return found
+
+    def generator(self, key: Any) -> Rational:
+        """Return the generator of a key."""
+        return Rational(self, self.gens[self.place(key)])
+
+    def inverse(self, poly: flint.fmpq_mpoly) -> Rational:
+        """Return 1 / poly: factor by factor for a monomial, else one generator for it."""
+        if self.cleared(poly) == 0:
+            raise DeriveError("division by something that is identically zero")
+        lead = poly.leading_coefficient()
+        if len(poly) > 1:
+            return self.inverse_generator(poly / lead) * self.constant_of(1 / lead)
+        out = self.constant_of(1 / lead)
+        for place, power in enumerate(poly.monoms()[0]):
+            for _ in range(int(power)):
+                out = out * self.inverse_of(place)
+        return out
+
+    def constant_of(self, number: flint.fmpq) -> Rational:
+        """Return a constant."""
+        return Rational(self, self.context.constant(number))
+
+    def inverse_of(self, place: int) -> Rational:
+        """Return the inverse of one generator; of an inverse, what it inverts."""
+        if place in self.inverted:
+            return Rational(self, self.inverted[place])
+        return self.inverse_generator(self.gens[place])
+
+    def inverse_generator(self, poly: flint.fmpq_mpoly) -> Rational:
+        """Return the generator that stands for 1 / poly."""
+        place = self.place(("inverse", str(poly)))
+        self.inverted[place] = poly
+        return Rational(self, self.gens[place])
+
+    def cleared(self, poly: flint.fmpq_mpoly) -> flint.fmpq_mpoly:
+        """Multiply the inverses out, latest first: zero if and only if the function is zero."""
+        for place in sorted(self.inverted, reverse=True):
+            top = poly.degrees()[place] if poly != 0 else 0
+            if not top:
+                continue
+            parts: dict[int, dict[tuple[int, ...], Any]] = {}
+            for powers, coefficient in poly.to_dict().items():
+                rest = (*powers[:place], 0, *powers[place + 1 :])
+                parts.setdefault(int(powers[place]), {})[rest] = coefficient
+            poly = sum(
+                (self.context.from_dict(p) * self.inverted[place] ** (top - e)
+                 for e, p in parts.items()),
+                self.context.constant(0),
+            )  # fmt: skip
+        return poly
+
+    def apply(self, function: str, x: Rational) -> Rational:
+        """Name a function value; log opens monomials and exponentials."""
+        if function == "exp" and self.split and len(x.poly) > 1:
+            return self.split_exp(x.poly)
+        if function != "log":
+            key = (function, str(x.poly))
+            self.arguments[self.place(key)] = x
+            return self.generator(key)
+        content = x.poly.term_content()
+        if len(x.poly) != 1 and not content.is_constant():
+            rest = Rational(self, x.poly / content)
+            return self.apply("log", rest) + self.apply("log", Rational(self, content))
+        if len(x.poly) != 1:
+            return self.generator(("log", str(x.poly)))
+        lead = x.poly.leading_coefficient()
+        out = self.zero if lead == 1 else self.generator(("log", str(lead)))
+        for place, power in enumerate(x.poly.monoms()[0]):
+            if power:
+                out = out + self.log_generator(place) * int(power)
+        return out
+
+    def split_exp(self, poly: flint.fmpq_mpoly) -> Rational:
+        """Return exp of a sum as a product, one factor for each term to its integer coefficient."""
+        out = self.one
+        for powers, coefficient in poly.to_dict().items():
+            whole = coefficient.denominator == 1
+            monomial = self.context.from_dict({powers: 1 if whole else coefficient})
+            factor = self.apply("exp", Rational(self, monomial))
+            for _ in range(abs(int(coefficient.numerator)) if whole else 1):
+                out = out * factor if coefficient > 0 or not whole else out / factor
+        return out
+
+    def log_generator(self, place: int) -> Rational:
+        """Return log of one generator: of exp x it is x, of an inverse minus the log."""
+        if place in self.inverted:
+            return self.zero - self.apply("log", Rational(self, self.inverted[place]))
+        key = next(k for k, v in self.made.items() if v == place)
+        if key[0] == "exp":
+            return self.arguments[place]
+        return self.generator(("log", f"generator {place}"))
+
+
+@lru_cache(maxsize=16)
+def context_of(size: int) -> flint.fmpq_mpoly_ctx:
+    """Return a polynomial context with this many generators."""
+    names = tuple(f"v{i}" for i in range(size))
+    return flint.fmpq_mpoly_ctx.get(names, flint.Ordering.degrevlex)
