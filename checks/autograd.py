@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from derive.checks.evaluate import Array
 from derive.checks.runtime import torch_helpers
 from derive.checks.sides import tensor_of
+from derive.checks.storage import Array
 from derive.checks.table import Givens, Table, Unavailable, own, program
 from derive.equation import System
 from derive.index import Tensor

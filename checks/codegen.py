@@ -2,122 +2,25 @@
 
 A value is a generated variable whose axes carry index symbols (`Val.labels`). An index is either a
 *vector* label (an axis over a `Span` of positions) or a *scalar* label (a loop variable). Only
-generated names stand in the code: ``v3`` (values), ``x2`` (tensors), ``n0`` (sizes), ``t`` (the loop
-position) and the helpers of `derive.checks.runtime`; nothing of a user's text reaches it.
-
-Rows outside a tensor's positions are padding that holds zero, so an adjoint read at T is zero. How
-much padding a tensor needs is known only after all reads were seen; until then an offset is written
-as a token ``@slot.axis:offset@``, which `Layout.resolve` replaces by the number.
+generated names stand in the code: ``v3`` (values), ``x2`` (tensors), ``n0`` (sizes), ``t`` (a loop
+position) and the helpers of `derive.checks.runtime`; nothing of a user's text reaches it. What each
+node kind becomes is the table in `derive.checks.rules`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
 
 import sympy as sp
 
+from derive.checks.layout import BATCH, Layout, Slot, Span, Val, whole
 from derive.errors import DeriveError
-from derive.functions import TABLE
-from derive.index import Affine, Dim, Expr, affine
-from derive.nodes import kind, rebuild, tensor_name, walk
+from derive.index import Affine, Expr, affine
+from derive.nodes import kind, walk
 
-BATCH = sp.Symbol("batch'", integer=True)
-ZERO = Affine(None, 0)
-
-
-@dataclass(frozen=True)
-class Span:
-    """The positions first..last (inclusive) that an index runs over."""
-
-    first: Affine
-    last: Affine
-
-
-def whole(dim: Dim, first: int = 0) -> Span:
-    """Return the span of a whole axis."""
-    return Span(Affine(None, first), Affine(dim.symbol, -1))
-
-
-@dataclass(frozen=True)
-class Val:
-    """A generated value.
-
-    Args:
-        code: A variable name or a parenthesised expression.
-        labels: One index symbol per axis.
-        level: 0 before the loop, 1 inside it.
-    """
-
-    code: str
-    labels: tuple[sp.Symbol, ...]
-    level: int = 0
-
-
-@dataclass
-class Slot:
-    """An array that the code reads or writes, and how far it is read beyond its positions.
-
-    Args:
-        number: The variable is ``x<number>``.
-        dims: One size per axis.
-        firsts: Lowest position on each axis.
-        batch: Where the batch axis stands, None if there is none.
-        listed: The leading axis is a Python list of arrays.
-    """
-
-    number: int
-    dims: tuple[Dim, ...]
-    firsts: tuple[int, ...]
-    batch: int | None = None
-    listed: bool = False
-    low: list[int] = field(default_factory=list)
-    high: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        """Start without padding."""
-        self.low, self.high = [0] * len(self.dims), [0] * len(self.dims)
-
-    def cover(self, axis: int, first: Affine, last: Affine) -> None:
-        """Widen the padding so that first..last can be read at every size (sizes are at least 1).
-
-        Only position axes have positions beyond their ends.
-        """
-        if not self.dims[axis].ordered:
-            return
-        least = first.offset + (0 if first.base is None else 1)
-        self.low[axis] = max(self.low[axis], self.firsts[axis] - least)
-        most = last.offset + 1 if last.base is not None else last.offset
-        self.high[axis] = max(self.high[axis], most)
-
-    def row(self, axis: int, offset: int) -> int:
-        """Return the storage row of a position offset."""
-        return offset - self.firsts[axis] + self.low[axis]
-
-
-class Layout:
-    """All slots of a piece of code, by key, in order of first use."""
-
-    def __init__(self, make: Callable[[object, int], Slot]):
-        self.make, self.slots = make, dict[object, Slot]()
-
-    def slot(self, key: object) -> Slot:
-        """Return the slot of a key, made on first use."""
-        if key not in self.slots:
-            self.slots[key] = self.make(key, len(self.slots))
-        return self.slots[key]
-
-    def resolve(self, code: str) -> str:
-        """Replace the offset tokens by numbers, now that all padding is known."""
-        by_number = {s.number: s for s in self.slots.values()}
-
-        def number(match: re.Match[str]) -> str:
-            slot, axis, offset = (int(g) for g in match.groups())
-            row = by_number[slot].row(axis, offset)
-            return f"+{row}" if row > 0 else str(row) if row < 0 else ""
-
-        return re.sub(r"@(\d+)\.(\d+):(-?\d+)@", number, code)
+Entry = Callable[[Expr], tuple[object, tuple[Expr, ...]] | None]
+Rule = Callable[["Emitter", Expr], Val]
+Saved = tuple[dict[sp.Symbol, Span], dict[sp.Symbol, int], dict[Expr, Val]]
 
 
 class Emitter:
@@ -134,7 +37,7 @@ class Emitter:
     def __init__(
         self,
         layout: Layout,
-        entry: Callable[[Expr], tuple[object, tuple[Expr, ...]] | None],
+        entry: Entry,
         *,
         batched: bool = False,
         listed: bool = False,
@@ -159,7 +62,7 @@ class Emitter:
         self.spans, self.rank, self.memo = {}, {BATCH: 1}, {}
         self.scalars, self.loop = {}, None
 
-    def resume(self, other: tuple[dict[sp.Symbol, Span], dict[sp.Symbol, int], dict[Expr, Val]]) -> None:  # fmt: skip
+    def resume(self, other: Saved) -> None:
         """Go on with the spans, ranks and hoisted values of an earlier turn of the equation."""
         self.spans, self.rank, self.memo = other
         self.scalars, self.loop = {}, None
@@ -182,7 +85,9 @@ class Emitter:
         return self.sizes.setdefault(symbol.name, f"n{len(self.sizes)}")
 
     def open(self, symbol: sp.Symbol, span: Span) -> None:
-        """Make an index a vector label."""
+        """Make an index a vector label; values over another span of it are forgotten."""
+        if self.spans.get(symbol, span) != span:
+            self.memo.clear()
         self.spans[symbol] = span
         self.rank.setdefault(symbol, len(self.rank) + 1)
 
@@ -308,12 +213,16 @@ class Emitter:
             return self.read(*entry)
         if expr.is_Number:
             return Val(f"({int(expr.p)}/{int(expr.q)})" if expr.q != 1 else f"({int(expr)})", ())
-        rule = RULES.get(kind(expr)) or (elementwise if kind(expr) in TABLE else None)
+        rule = self.rule(kind(expr))
         if rule is None and (expr.is_Symbol or expr.is_integer):
             return self.position(expr)
         if rule is None:
             raise DeriveError(f"no numeric rule for {kind(expr)} in {expr}")
         return rule(self, expr)
+
+    def rule(self, name: str) -> Rule | None:
+        """Return what a node kind becomes; the table is in `derive.checks.rules`."""
+        raise NotImplementedError
 
     def position(self, expr: Expr) -> Val:
         """Emit an index or a size as a number."""
@@ -337,7 +246,7 @@ class Emitter:
         return self.take(slot, f"x{slot.number}", [affine(i) for i in indices], level)
 
     def just_computed(self, key: object, indices: tuple[Expr, ...]) -> Val | None:
-        """Return the variable of a value that this turn of the loop has computed, if it is whole."""
+        """Return the variable that this turn of the loop has computed, if it is whole."""
         found = self.now.get(key) if self.scalars else None
         if found is None or indices[0] != self.loop or len(set(indices)) < len(indices):
             return None
@@ -428,196 +337,3 @@ class Emitter:
         whole_code = self.aligned(Val(code, (*rest, label), val.level), (*labels, label))
         index = self.aligned(self.position(start.expr), (*labels, label))
         return self.emit(f"pick({whole_code}, {index})", labels, val.level)
-
-
-# rules: one function a node kind
-
-
-def add(emitter: Emitter, expr: Expr) -> Val:
-    """A sum of addends: the hoisted ones are added before the loop."""
-    vals = [emitter.lower(a) for a in expr.args]
-    for val in vals:
-        emitter.note(val)
-    fixed = [v for v in vals if not v.level]
-    moving = [v for v in vals if v.level]
-    both = ([emitter.combine(fixed, " + ")] if fixed else []) + moving
-    return emitter.combine(both, " + ")
-
-
-def mul(emitter: Emitter, expr: Expr) -> Val:
-    """A product."""
-    from derive.checks.contract import contract
-
-    return contract(emitter, list(expr.args), [])
-
-
-def total(emitter: Emitter, expr: Expr) -> Val:
-    """A sum over bound indices, nested sums at once."""
-    from derive.checks.contract import contract
-
-    masks: list[Expr] = []
-    bound: list[sp.Symbol] = []
-    while isinstance(expr, sp.Sum):
-        for symbol, first, last in reversed(expr.limits):
-            masks += open_range(emitter, symbol, first, last)
-            bound.append(symbol)
-        expr = expr.function
-    factors = list(expr.args) if expr.is_Mul else [expr]
-    return contract(emitter, factors + masks, bound)
-
-
-def open_range(emitter: Emitter, symbol: sp.Symbol, first: Expr, last: Expr) -> list[Expr]:
-    """Make first..last a label; limits that move with another index leave a mask each."""
-    from derive.nodes import Leq
-
-    low, high = affine(first), affine(last)
-    emitter.open(symbol, Span(emitter.extent(low)[0], emitter.extent(high)[1]))
-    masks = [Leq(first, symbol)] if low.base in emitter.spans else []
-    return masks + ([Leq(symbol, last)] if high.base in emitter.spans else [])
-
-
-def power(emitter: Emitter, expr: Expr) -> Val:
-    """A power with a rational exponent."""
-    val, exponent = emitter.lower(expr.base), expr.exp
-    if exponent.is_Symbol or not exponent.is_Rational:
-        raise DeriveError(f"no numeric rule for the exponent {exponent}")
-    forms = {2: "{0} * {0}", -1: "1 / {0}", sp.Rational(1, 2): "np.sqrt({0})"}
-    form = forms.get(exponent, f"{{0}} ** ({exponent.p}/{exponent.q})"
-                     if exponent.q != 1 else f"{{0}} ** ({exponent})")  # fmt: skip
-    if "{0} *" in form and not val.code.isidentifier():
-        val = emitter.emit(val.code, val.labels, val.level)
-    return emitter.emit(form.format(val.code), val.labels, val.level)
-
-
-def index_power(emitter: Emitter, expr: Expr) -> Val:
-    """``w^(T-t)``: a power whose exponent is index arithmetic."""
-    base, exponent = emitter.lower(expr.args[0]), index_value(emitter, expr.args[1])
-    return emitter.combine([base, exponent], " ** ")
-
-
-def index_value(emitter: Emitter, expr: Expr) -> Val:
-    """Index arithmetic such as T-t-1 as a number."""
-    parts = []
-    for term in sp.Add.make_args(expr):
-        coefficient, rest = term.as_coeff_Mul()
-        val = emitter.position(rest) if rest != 1 else Val("1", ())
-        parts.append(Val(f"({int(coefficient)} * {val.code})", val.labels, val.level))
-    return emitter.combine(parts, " + ")
-
-
-def compare(sign: str) -> Callable[[Emitter, Expr], Val]:
-    """Return the rule of a 0/1 weight from two indices."""
-
-    def rule(emitter: Emitter, expr: Expr) -> Val:
-        vals = [index_value(emitter, a) for a in expr.args]
-        val = emitter.combine(vals, sign)
-        return emitter.emit(f"num({val.code})", val.labels, val.level)
-
-    return rule
-
-
-def elementwise(emitter: Emitter, expr: Expr) -> Val:
-    """A function of one variable: the table's own numpy code."""
-    val = emitter.lower(expr.args[0])
-    code = re.sub(r"\bx\b", lambda _: val.code, TABLE[kind(expr)].numpy)
-    return emitter.emit(code, val.labels, val.level)
-
-
-def detach(emitter: Emitter, expr: Expr) -> Val:
-    """A value whose perturbation stops here."""
-    val = emitter.lower(expr.args[0])
-    axis = val.labels.index(BATCH) if BATCH in val.labels else None
-    return emitter.emit(f"stop({val.code}, {axis})", val.labels, val.level)
-
-
-def shifted(emitter: Emitter, expr: Expr) -> tuple[Val, str, str, str]:
-    """Emit exp(x - max x) along the bound index; return it with the codes of max, sum and axis."""
-    body, bound, size = expr.args[0], expr.args[1], expr.args[-1]
-    emitter.open(bound, Span(ZERO, Affine(size, -1)))
-    val = emitter.lower(body)
-    if bound not in val.labels:
-        val = emitter.combine([val, Val(f"zeros({emitter.size(size)})", (bound,))], " + ")
-    axis = str(val.labels.index(bound))
-    top = emitter.emit(f"top({val.code}, {axis})", val.labels, val.level)
-    shift = emitter.emit(f"np.exp({val.code} - {top.code})", val.labels, val.level)
-    return shift, top.code, f"{shift.code}.sum({axis})", axis
-
-
-def softmax(emitter: Emitter, expr: Expr) -> Val:
-    """Softmax, shifted by the maximum."""
-    shift, _, sums, axis = shifted(emitter, expr)
-    keep = ", ".join(["None" if str(i) == axis else ":" for i in range(len(shift.labels))])
-    val = emitter.emit(f"{shift.code} / {sums}[{keep}]", shift.labels, shift.level)
-    return emitter.retarget(val, expr.args[1], expr.args[2])
-
-
-def logsumexp(emitter: Emitter, expr: Expr) -> Val:
-    """The log of a sum of exponentials, shifted by the maximum."""
-    shift, top, sums, axis = shifted(emitter, expr)
-    drop = ", ".join(["0" if str(i) == axis else ":" for i in range(len(shift.labels))])
-    rest = tuple(s for s in shift.labels if s != expr.args[1])
-    return emitter.emit(f"np.log({sums}) + {top}[{drop}]", rest, shift.level)
-
-
-def product(down: bool) -> Callable[[Emitter, Expr], Val]:
-    """Return the rule of an ordered matrix product."""
-
-    def rule(emitter: Emitter, expr: Expr) -> Val:
-        body, row, column, bound, first, last, at_row, at_column = expr.args
-        ends = [emitter.extent(affine(e)) for e in (first, last)]
-        low, high = (ends[1][0], ends[0][1]) if down else (ends[0][0], ends[1][1])
-        emitter.open(bound, Span(low, high))
-        for symbol, at in ((row, at_row), (column, at_column)):
-            emitter.open(symbol, matrix_span(emitter, symbol, at, body))
-        val = emitter.lower(body)
-        limits = [index_value(emitter, e) for e in (first, last)]
-        rest = emitter.ordered({s for v in (val, *limits) for s in v.labels} - {bound, row, column})
-        order = (bound, *rest, row, column)
-        full = emitter.aligned(val, order)
-        sizes = ", ".join(emitter.length(emitter.spans[s]) for s in (bound, row, column))
-        codes = ", ".join(emitter.aligned(v, rest) for v in limits)
-        code = f"chain({full}, ({sizes}), {len(rest)}, {codes}, {emitter.number(low)}, {down})"
-        out = emitter.emit(code, (*rest, row, column), val.level)
-        return emitter.retarget(emitter.retarget(out, row, at_row), column, at_column)
-
-    return rule
-
-
-def matrix_span(emitter: Emitter, symbol: sp.Symbol, at: Expr, body: Expr) -> Span:
-    """Return the span of a product's row or column; a scalar product has one of each."""
-    if at.is_Symbol and at in emitter.spans:
-        return emitter.spans[at]
-    if symbol not in body.free_symbols:
-        return Span(ZERO, ZERO)
-    for node in walk(body):
-        entry = emitter.entry(node)
-        if entry is not None and symbol in entry[1]:
-            slot = emitter.layout.slot(entry[0])
-            return whole(slot.dims[entry[1].index(symbol)])
-    raise DeriveError(f"cannot tell the size of {symbol} in {body}")
-
-
-RULES: Mapping[str, Callable[[Emitter, Expr], Val]] = {
-    "Add": add,
-    "Mul": mul,
-    "Sum": total,
-    "Pow": power,
-    "Power": index_power,
-    "Leq": compare(" <= "),
-    "KroneckerDelta": compare(" == "),
-    "Detach": detach,
-    "Softmax": softmax,
-    "LogSumExp": logsumexp,
-    "Product": product(False),
-    "DProduct": product(True),
-}
-
-
-def replaced(factors: Sequence[Expr], symbol: sp.Symbol, by: Expr) -> list[Expr]:
-    """Return factors with an index replaced."""
-    return [rebuild(f, {symbol: by}) for f in factors]
-
-
-def is_entry(expr: Expr) -> bool:
-    """Tell whether a node is a tensor entry."""
-    return tensor_name(expr) is not None

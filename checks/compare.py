@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from derive.checks.evaluate import Array
+from derive.checks.storage import Array
 from derive.claim import Evidence, Worst
 
 ULPS = 500

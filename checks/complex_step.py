@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from derive.checks.evaluate import Array
 from derive.checks.perturb import Part, Perturbed
 from derive.checks.runtime import stop_real
+from derive.checks.storage import Array
 from derive.checks.table import Givens, program
 from derive.equation import System
 

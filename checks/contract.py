@@ -12,9 +12,10 @@ from itertools import combinations
 
 import sympy as sp
 
-from derive.checks.codegen import Emitter, Span, Val, replaced
+from derive.checks.codegen import Emitter
+from derive.checks.layout import Span, Val
 from derive.index import Affine, Expr, affine
-from derive.nodes import kind, walk
+from derive.nodes import kind, rebuild, walk
 
 
 def contract(emitter: Emitter, factors: list[Expr], bound: list[sp.Symbol]) -> Val:
@@ -61,8 +62,8 @@ def substitute_deltas(
             if found is None:
                 continue
             symbol, by = found
-            factors = replaced(factors[:place] + factors[place + 1 :], symbol, by)
-            factors = [a for f in factors for a in sp.Mul.make_args(f)]
+            others = [rebuild(f, {symbol: by}) for f in factors[:place] + factors[place + 1 :]]
+            factors = [a for f in others for a in sp.Mul.make_args(f)]
             bound.remove(symbol)
             again = True
             break

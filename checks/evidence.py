@@ -16,9 +16,9 @@ import numpy as np
 from derive import syntax as S
 from derive.checks import autograd, complex_step, finite_difference, modules
 from derive.checks.compare import compare, rounding
-from derive.checks.evaluate import Array
 from derive.checks.sides import entries, has_derivative, measured, positions
 from derive.checks.sizes import default_sizes, random_givens, random_sizes
+from derive.checks.storage import Array
 from derive.checks.table import Givens, Ours, Table, Unavailable, program
 from derive.claim import Evidence
 from derive.equation import System

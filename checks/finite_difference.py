@@ -12,12 +12,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from derive.checks.evaluate import Array
 from derive.checks.perturb import Part, Perturbed
 from derive.checks.runtime import stop_base
+from derive.checks.storage import Array
 from derive.checks.table import Givens, program
 from derive.equation import System
-
 
 FLOOR = 0.01
 """Least magnitude that a step is relative to."""

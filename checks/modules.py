@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from derive.checks.autograd import Forward, Keep
-from derive.checks.evaluate import Array
+from derive.checks.storage import Array
 from derive.checks.table import Givens, Table, Unavailable
 from derive.equation import System
 
@@ -42,7 +42,7 @@ def rnn(v: Values, keep: Keep, loss: str) -> None:
 
 
 def affine(x: Any, weight: Any, bias: Any = None) -> Any:
-    """x W' + b for a batch of vectors, each row with its own weight."""
+    """X W' + b for a batch of vectors, each row with its own weight."""
     import torch
 
     out = torch.matmul(weight, x[..., None])[..., 0]
@@ -119,7 +119,7 @@ class RecurrentModule(Table):
 
     def loss(self, g: Values, h: Any, values: dict[str, Any], wanted: dict[str, Any]) -> Any:
         """Return the loss by torch.nn.functional, noting the head's values and parameters."""
-        import torch.nn.functional as F  # noqa: N812 - torch's own convention
+        import torch.nn.functional as F
 
         if self.system.loss == "final":
             return F.mse_loss(h[-1], g["y"], reduction="sum") / 2

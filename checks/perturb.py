@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from derive.checks.evaluate import Array
 from derive.checks.sides import tensor_of
+from derive.checks.storage import Array
 from derive.checks.table import Table, Unavailable, own, program
 
 LIMIT = 2000

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy as sp
 
-from derive.checks.codegen import Emitter, Layout, Slot, whole
+from derive.checks.layout import Layout, Slot, whole
+from derive.checks.rules import Lowering
 from derive.checks.runtime import compiled, numpy_helpers
 from derive.equation import System
 from derive.errors import DeriveError
@@ -23,7 +24,7 @@ from derive.nodes import entry_indices, kind, tensor_name
 from derive.statement import Identity
 
 if TYPE_CHECKING:
-    from derive.checks.evaluate import Array
+    from derive.checks.storage import Array
     from derive.checks.table import Table
 
 Free = tuple[tuple[sp.Symbol, Dim], ...]
@@ -95,7 +96,7 @@ def side(system: System, expr: Expr, free: Free) -> Side:
         return Slot(number, tuple(d for t in tensors for d in t.dims), firsts)
 
     layout = Layout(make)
-    emitter = Emitter(layout, table_entry, noted=True)
+    emitter = Lowering(layout, table_entry, noted=True)
     for symbol, dim in free:
         emitter.open(symbol, whole(dim))
     val = emitter.lower(expr)

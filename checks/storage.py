@@ -7,12 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from derive.checks.codegen import Slot
-from derive.errors import DeriveError
-from derive.index import Tensor
+from derive.checks.build import Code
+from derive.checks.layout import Slot
+from derive.errors import DeriveError, nearest
+from derive.index import Dim, Tensor
 
 if TYPE_CHECKING:
-    from derive.checks.evaluate import Array, Code, Program
+    from derive.checks.evaluate import Program
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def missing(name: str, givens: Mapping[str, Array]) -> DeriveError:
+    """Return the error for a tensor without a value."""
+    return DeriveError(f"no value is given for {name}", hint=nearest(name, givens))
+
+
+def size_of(dim: Dim, sizes: Mapping[str, int]) -> int:
+    """Return the number of a size.
+
+    Raises:
+        DeriveError: If it is unknown.
+    """
+    if dim.name not in sizes:
+        raise DeriveError(f"no given shows the size {dim.name}", hint="pass it with --size")
+    return sizes[dim.name]
 
 
 class Storage:
@@ -47,14 +66,10 @@ class Storage:
 
     def lengths(self, tensor: Tensor) -> tuple[int, ...]:
         """Return the shape of a tensor without its initial rows."""
-        from derive.checks.evaluate import size_of
-
         return tuple(size_of(d, self.sizes) for d in tensor.dims)
 
     def asked(self, name: str, givens: Mapping[str, Array]) -> Array:
         """Return a given, its shape checked."""
-        from derive.checks.evaluate import missing
-
         if name not in givens:
             raise missing(name, givens)
         array, tensor = np.asarray(givens[name]), self.program.tensors[name]
@@ -67,8 +82,6 @@ class Storage:
 
     def first_rows(self, name: str, givens: Mapping[str, Array]) -> Array:
         """Return the initial rows of a state, shape (..., rows, rest)."""
-        from derive.checks.evaluate import missing
-
         tensor = self.program.tensors[name]
         want = (-tensor.first, *self.lengths(tensor)[1:])
         given = givens.get(name + "_init")

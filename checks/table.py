@@ -15,8 +15,9 @@ import numpy as np
 import sympy as sp
 
 from derive.calculus import adjoint_equations, partial_derivative
-from derive.checks.evaluate import Array, Program, compile_system
+from derive.checks.evaluate import Program, compile_system
 from derive.checks.sides import side_values, tensor_of
+from derive.checks.storage import Array
 from derive.equation import Equation, System
 from derive.errors import DeriveError
 from derive.index import Tensor, index_symbol

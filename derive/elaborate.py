@@ -81,6 +81,7 @@ class Elaborator:
     text: str
     counter: list[int] = field(default_factory=lambda: [0])
     ordered: set[tuple[str, str]] = field(default_factory=set)
+    binding: set[str] = field(default_factory=set)
 
     def fail(self, node: S.Node, message: str, hint: str = "") -> DeriveError:
         """Return an error that points at a node."""
@@ -144,6 +145,9 @@ class Elaborator:
         if not dims and isinstance(where, S.Range):
             dims = self.sizes_of(names_of(where), env)
         names = sorted({d.name for d in dims})
+        if not names and name in self.binding:
+            message = f"nothing tells which axis {name} runs over"
+            raise self.fail(where, message, f"use {name} as an index, or give a range: {name}=0..T-1")
         if not names:
             known = [*self.scope.tensors, *self.scope.dims]
             raise self.fail(where, f"unknown name {name!r}", nearest(name, known))
@@ -445,6 +449,7 @@ class Elaborator:
             name = bound_name(arg)
             if name is None:
                 raise self.fail(arg, f"expected a bound index such as t or t=0..T-1 in {node.func}")
+            self.binding.add(name)
             dim = self.bind(name, [*bound[place + 1 :], body], inner, arg)
             symbol = self.fresh(name)
             limits.append((symbol, dim, *self.limits(arg, dim, inner)))

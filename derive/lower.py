@@ -266,10 +266,13 @@ def on_product(frame: Frame, expr: Expr) -> list[Term]:
     free = {b for t in nf.values() for _, places in t.factors for b, _ in places} - {"?r", "?c", "?k"}
     if any(b and not b.startswith(("#", "~")) for b in free):
         raise DeriveError("the factors of a product may depend on its own index only")
-    name = content_name("P" if kind(expr) == "Product" else "Q", list(nf.values()))
+    constant = all(b != "?k" for t in nf.values() for _, places in t.factors for b, _ in places)
+    # equal factors commute: the ascending product of a constant is written as the descending one
+    descending = kind(expr) == "DProduct" or constant
+    name = content_name("Q" if descending else "P", list(nf.values()))
     NAMED.setdefault(name, Named(("?r", "?c", "?k"), tuple(nf.values())))
-    places = (frame.ix(i), frame.ix(j), frame.ix(first), frame.ix(last))
-    return [one(1, (name, places))]
+    ends = (high, low) if descending else (low, high)
+    return [one(1, (name, (frame.ix(i), frame.ix(j), *ends)))]
 
 
 def content_name(tag: str, terms: list[Term]) -> str:

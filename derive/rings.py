@@ -141,6 +141,9 @@ class Rational:
         return bool(self.ring.cleared(self.poly) == 0)
 
 
+MAX_CLEARED = 200_000
+
+
 class NeedMore(Exception):
     """The context has too few generators."""
 
@@ -243,6 +246,8 @@ class Functions:
             for powers, coefficient in poly.to_dict().items():
                 rest = (*powers[:place], 0, *powers[place + 1 :])
                 parts.setdefault(int(powers[place]), {})[rest] = coefficient
+            if time.perf_counter() > self.end or len(poly) * top > MAX_CLEARED:
+                raise TimeoutError
             poly = sum(
                 (self.context.from_dict(p) * self.inverted[place] ** (top - e)
                  for e, p in parts.items()),

@@ -219,6 +219,8 @@ LISTINGS = (
     (("list",), ("bptt", "rnn", "softmax_ce")),
     (("list", "claims", "bptt"), ("bptt.final-seed", "false: g_h[t]")),
     (("list", "quantities", "bptt"), ("W_h  (H, H)", "recurrent weights", "losses final")),
+    (("list", "cases"), ("innopolis-week06  bptt",)),
+    (("list", "coverage", "innopolis-week06"), ("unaccounted for: nothing",)),
     (("explain", "proved"), ("proved (verdict)", "for the sizes in its scope")),
     (("explain", "contract-deltas"), ("rule of the normal form",)),
     (("explain", "bptt.final-seed"), ("g_h[T-1] = h[T-1] - y", "h[t,j] = tanh(z[t,j])")),

@@ -20,7 +20,6 @@ TOP = {
     "derive.codes",
     "derive.checking",
     "derive.showing",
-    "derive.coverage",
     "derive.new_case",
 }
 HEAVY = {"torch", "typer", "rich"}

@@ -96,7 +96,7 @@ STATUS = (
     ((result(RIGHT, "proved", "undecided"),), 1, 1),
     ((result(RIGHT, "undecided", "undecided"),), 0, 0),
     ((replace(OPEN, evidence=(compared("module", 1.0, False),)),), 1, 1),
-    ((replace(OPEN, printed=digits(0, 1)),), 1, 1),
+    ((replace(OPEN, printed=digits(0, 1), evidence=(certificate(digits(0, 1)),)),), 0, 1),
     ((result(RIGHT, evidence=(replace(PROOF, count=0),)),), 1, 1),
     ((result(RIGHT, evidence=(compared("module", float("nan")),)),), 1, 1),
     ((), 2, 2),
@@ -152,6 +152,22 @@ LAST = (
 def test_the_last_line_always_counts(results: tuple[Result, ...], last: str, quiet: bool) -> None:
     assert shown("text", *results, quiet=quiet).splitlines()[-1] == last
     assert shown("rich", *results, quiet=quiet, width=200).splitlines()[-1] == last
+
+
+PLACES = (
+    (
+        Source("week06.toml", 337, None, "Shared weights"),
+        'bptt.x  slide "Shared weights", line 337',
+    ),
+    (Source("mine.toml", 24), "bptt.x  mine.toml:24"),
+    (None, "bptt.x"),
+)
+
+
+@pytest.mark.parametrize(("source", "line"), PLACES)
+def test_a_wrong_claim_says_where_it_stands(source: Source | None, line: str) -> None:
+    text = shown("text", replace(REFUTED, claim=replace(REFUTED.claim, source=source)))
+    assert f"    {line}\n" in text
 
 
 def test_expected_falsehood_is_not_shown_as_an_error() -> None:

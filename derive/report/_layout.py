@@ -6,6 +6,7 @@ numbers, and always the counts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -22,7 +23,8 @@ ORACLES = {
     "monte_carlo": "sampling",
 }
 WIDE = 100  # columns from which each oracle has a column of its own
-QUANTITIES = 44  # characters of quantity names per slide
+QUANTITIES = (24, 48)  # characters of quantity names per slide, narrow and wide
+PLACE = re.compile(r"(\[[^\[\]]*\]| axis \d+)$")  # which entry of a quantity a number is
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Columns (a header and whether it is right-aligned) and rows."""
+    """Columns (a header and whether it is right-aligned), and rows under section titles."""
 
     columns: tuple[tuple[str, bool], ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    sections: tuple[tuple[str, tuple[tuple[Cell, ...], ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def page(report: Report, view: View) -> Page:
     claims = [r for r in rest if not is_number(r)]
     numbers = [p for r in rest if is_number(r) for p in r.printed]
     tables = [claim_table(claims, view)] if claims else []
-    tables += [number_table(numbers)] if numbers else []
+    tables += [number_table(numbers, view)] if numbers else []
     notes = (*report.notes, *footnotes(rest, tables)) if not view.quiet else ()
     return Page(
         left=f"derive check {report.target}".rstrip(),
@@ -146,11 +148,13 @@ def slide(where: str, line: int | None) -> str:
 
 
 def place(result: Result) -> str:
-    """Return the claim's id and where it stands."""
+    """Return the claim's id and where it stands: a slide, or a file and line."""
     source = result.claim.source
-    where = slide(source.title, source.line) if source else ""
-    file = source.file if source and not source.title else ""
-    return "  ".join(filter(None, (result.claim.id, where, file)))
+    if source is None:
+        return result.claim.id
+    line = "" if source.line is None else f":{source.line}"
+    where = slide(source.title, source.line) if source.title else source.file + line
+    return f"{result.claim.id}  {where}".rstrip()
 
 
 # one row a claim
@@ -165,13 +169,21 @@ def claim_table(results: list[Result], view: View) -> Table:
     columns += [("oracles", False)] if kinds and not split else []
     printed = any(r.printed for r in results)
     columns += [("printed", True)] if printed else []
-    rows = []
+    sections: dict[str, list[tuple[Cell, ...]]] = {}
     for r in results:
         row = [Cell(claim_text(r, view)), proof(r, view)]
         row += [oracle(r, k) for k in kinds] if split else [oracles(r)] if kinds else []
         row += [certified(r.printed)] if printed else []
-        rows.append(tuple(row))
-    return Table(tuple(columns), tuple(rows))
+        sections.setdefault(section(r), []).append(tuple(row))
+    return Table(tuple(columns), tuple((title, tuple(rows)) for title, rows in sections.items()))
+
+
+def section(result: Result) -> str:
+    """Return what a claim is about: who states it, the system, the loss."""
+    claim = result.claim
+    loss = f", loss {claim.loss}" if claim.loss else ""
+    owner = claim.id.rpartition(".")[0] or claim.topic
+    return f"{owner}: {claim.system}{loss}" if claim.system else owner
 
 
 def claim_text(result: Result, view: View) -> str:
@@ -235,13 +247,14 @@ def certified(printed: tuple[Printed, ...]) -> Cell:
 # one row a slide
 
 
-def number_table(numbers: list[Printed]) -> Table:
+def number_table(numbers: list[Printed], view: View) -> Table:
     """Return the table of printed numbers by slide."""
     slides: dict[str, list[Printed]] = {}
     for p in numbers:
         slides.setdefault(p.where, []).append(p)
+    room = QUANTITIES[view.width >= WIDE]
     rows = tuple(
-        (Cell(where), Cell(quantities(found), "dim"), certified(tuple(found)))
+        (Cell(where), Cell(quantities(found, room), "dim"), certified(tuple(found)))
         for where, found in slides.items()
     )
     return Table(
@@ -249,11 +262,17 @@ def number_table(numbers: list[Printed]) -> Table:
     )
 
 
-def quantities(found: list[Printed]) -> str:
-    """Return the names of the quantities on a slide, each once, as many as fit."""
-    names = list(dict.fromkeys(p.quantity.partition("[")[0] for p in found if p.quantity))
-    text = ", ".join(names)
-    return text if len(text) <= QUANTITIES else text[: QUANTITIES - 1].rpartition(",")[0] + ", …"
+def quantities(found: list[Printed], room: int) -> str:
+    """Return the quantities on a slide, each once, plain names first, as many as fit."""
+    names = list(dict.fromkeys(PLACE.sub("", p.quantity) for p in found if p.quantity))
+    names.sort(key=lambda name: not name.isidentifier())
+    shown = ""
+    for place, name in enumerate(names):
+        longer = f"{shown}, {name}" if shown else name
+        if len(longer) > room - 3 * (place + 1 < len(names)):
+            return f"{shown}, …" if shown else longer[: room - 1] + "…"
+        shown = longer
+    return shown
 
 
 # the last lines

@@ -73,8 +73,11 @@ def grid(table: Table) -> RichTable:
             no_wrap=place > 0,
             overflow="fold",
         )
-    for row in table.rows:
-        made.add_row(*(styled(cell) for cell in row))
+    for title, rows in table.sections:
+        if title:
+            made.add_row(Text(title, "bold"))
+        for row in rows:
+            made.add_row(*(styled(cell) for cell in row))
     return made
 
 

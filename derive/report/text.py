@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from derive.report import Report, View
-from derive.report._layout import WIDE, Cell, Page, Table, page
+from derive.report._layout import WIDE, Page, Table, page
 
 ASCII = str.maketrans({"✗": "x", "·": "-", "≤": "<=", "…": "...", "\u201c": '"', "\u201d": '"'})
 
@@ -35,14 +35,18 @@ def lines(shown: Page) -> Iterator[str]:
 
 
 def rows(table: Table) -> Iterator[str]:
-    """Yield the aligned rows of a table."""
-    header = tuple(Cell(name) for name, _ in table.columns)
-    grid = [[cell.text for cell in row] for row in (header, *table.rows)]
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    """Yield the aligned rows of a table, with the titles of its sections."""
+    header = tuple(name for name, _ in table.columns)
+    body = [[c.text for c in row] for _, section in table.sections for row in section]
+    widths = [max(map(len, column)) for column in zip(header, *body, strict=True)]
     sides = [right for _, right in table.columns]
-    for row in grid:
-        cells = [
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(row, widths, sides, strict=True)
-        ]
-        yield "  ".join(["", *cells]).rstrip()
+
+    def line(texts: Iterable[str]) -> str:
+        cells = zip(texts, widths, sides, strict=True)
+        return "  ".join(["", *(t.rjust(w) if r else t.ljust(w) for t, w, r in cells)]).rstrip()
+
+    yield line(header)
+    for title, section in table.sections:
+        if title:
+            yield title
+        yield from (line(cell.text for cell in row) for row in section)

@@ -1,0 +1,312 @@
+"""`check`: targets to claims and numbers, each judged, each with independent evidence."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from derive import topics
+from derive.case import Case, CaseClaim, Group
+from derive.case_load import case_ids, find_case, load_text
+from derive.claim import Claim, Evidence, Result, Verdict
+from derive.equation import System
+from derive.errors import DeriveError, nearest
+from derive.judging import Judge, located, reads_loss
+from derive.options import CheckOptions
+from derive.printing import to_latex, to_unicode
+from derive.report import Report, versions
+from derive.statement import read_statement
+from derive.topics import Topic
+
+MAX_STDIN = 1 << 20
+
+
+@dataclass(frozen=True)
+class Job:
+    """One claim to check.
+
+    Args:
+        claim: The claim.
+        system: Its system, with its loss selected.
+        case: The case that makes it, if one does.
+        group: The group whose numbers it is checked on; None for random numbers.
+        hints: Ids of claims that may serve as lemmas.
+    """
+
+    claim: Claim
+    system: System
+    case: Case | None = None
+    group: Group | None = None
+    hints: tuple[str, ...] = ()
+
+
+def check(targets: list[str], options: CheckOptions) -> Report:
+    """Check topics, claims, cases, files, or everything.
+
+    Args:
+        targets: Topic names, claim ids, case ids, paths, ``all`` or ``-``.
+        options: See `CheckOptions`.
+
+    Raises:
+        DeriveError: On an unknown target or unreadable input.
+    """
+    start = time.perf_counter()
+    warm = threading.Thread(target=warm_up, daemon=True)
+    warm.start()
+    plan = [part for target in targets for part in resolve(target, options)]
+    cases = list({p.id + p.path: p for p in plan if isinstance(p, Case)}.values())
+    jobs = [p for p in plan if isinstance(p, Job)]
+    results = [*claim_results(jobs, options), *case_results(cases, options)]
+    return Report(
+        tuple(results),
+        versions(),
+        time.perf_counter() - start,
+        " ".join(targets),
+        subject_of(jobs, cases, options),
+    )
+
+
+def warm_up() -> None:
+    """Import torch while the proofs run."""
+    import torch  # noqa: F401
+
+
+# Targets
+
+
+def resolve(target: str, options: CheckOptions) -> Iterator[Job | Case]:
+    """Yield the jobs and cases of a target."""
+    if options.statement:
+        yield from statement_jobs(target, options)
+    elif target == "all":
+        for name in topics.names():
+            yield from topic_parts(topics.load(name), options)
+    elif target in topics.names():
+        yield from topic_parts(topics.load(target), options)
+    elif target == "-":
+        yield from whole_case(load_text(sys.stdin.read(MAX_STDIN), "<stdin>"))
+    elif target in case_ids() or target.endswith(".toml") or Path(target).exists():
+        yield from whole_case(find_case(target))
+    else:
+        yield from one_claim(target, options)
+
+
+def topic_parts(topic: Topic, options: CheckOptions) -> Iterator[Job | Case]:
+    """Yield a topic's claims and the cases on it."""
+    wanted = options.claim if "." in options.claim or not options.claim else (
+        f"{topic.name}.{options.claim}")  # fmt: skip
+    chosen = [c for c in topic.claims if wanted in ("", c.id)]
+    if not chosen:
+        known = [c.id for c in topic.claims]
+        raise DeriveError(f"{topic.name} has no claim {wanted!r}", hint=nearest(wanted, known))
+    cases = cases_for(topic.name, options)
+    for claim in chosen:
+        yield topic_job(topic, claim, cases)
+    if not wanted:
+        for case in cases:
+            yield from whole_case(case.on_topic(topic.name))
+
+
+def topic_job(topic: Topic, claim: Claim, cases: list[Case]) -> Job:
+    """Return the job of a topic's claim, on the numbers of the first group that fits."""
+    system = topic.system_of(claim)
+    for case in cases:
+        for group in case.groups.values():
+            if group.system is system:
+                return Job(claim, system, case, group)
+    return Job(claim, system)
+
+
+def cases_for(topic: str, options: CheckOptions) -> list[Case]:
+    """Return the cases that a topic is checked on: the one asked for, else the shipped ones."""
+    if options.case == "none":
+        return []
+    if options.case:
+        case = find_case(options.case)
+        if topic not in case.topics:
+            raise DeriveError(
+                f"case {case.id} has no group on topic {topic!r}",
+                hint=f"its topics: {', '.join(case.topics) or 'none'}",
+            )
+        return [case]
+    found = (find_case(name) for name in case_ids())
+    return [case for case in found if topic in case.topics]
+
+
+def one_claim(target: str, options: CheckOptions) -> Iterator[Job]:
+    """Yield the claim of this id."""
+    topic_name = target.split(".")[0]
+    if topic_name in topics.names():
+        topic = topics.load(topic_name)
+        for claim in topic.claims:
+            if claim.id == target:
+                yield topic_job(topic, claim, cases_for(topic_name, options))
+                return
+    known = [*topics.names(), *case_ids(), "all"]
+    if topic_name in topics.names():
+        known += [c.id for c in topics.load(topic_name).claims]
+    raise DeriveError(
+        f"{target!r} is no topic, claim, case or file", hint=nearest(target, known)
+    )
+
+
+def statement_jobs(target: str, options: CheckOptions) -> Iterator[Job]:
+    """Yield the user's own statement, once for each loss that it could mean."""
+    owner = statement_owner(target, options)
+    for number, (system, group, case) in enumerate(statement_systems(owner, options)):
+        name = f"{owner.name}.statement" + (f"-{system.loss}" if number else "")
+        claim = Claim(name, owner.name, options.statement, "your statement", system.name, system.loss)
+        yield Job(claim, system, case, group, usable(owner))
+
+
+def statement_owner(target: str, options: CheckOptions) -> Topic:
+    """Return what a statement is about: a topic, or the systems of a file."""
+    if target in topics.names():
+        return topics.load(target)
+    if target in case_ids() or Path(target).exists():
+        case = find_case(target)
+        systems = {**case.systems, **{g.system.name: g.system for g in case.groups.values()}}
+        if systems:
+            return Topic(case.id, case.title, systems, ())
+    raise DeriveError(
+        f"--statement needs a topic, or a file with a system; found {target!r}",
+        hint=nearest(target, topics.names()),
+    )
+
+
+def statement_systems(
+    owner: Topic, options: CheckOptions
+) -> list[tuple[System, Group | None, Case | None]]:
+    """Return the systems, with a loss selected where the statement reads ``L``."""
+    name = options.system or owner.default.name
+    if name not in owner.systems:
+        raise DeriveError(f"{owner.name} has no system {name!r}", hint=nearest(name, owner.systems))
+    system = owner.systems[name]
+    if system.loss:
+        losses = [system]
+    elif options.loss:
+        losses = [system.with_loss(options.loss)]
+    elif system.losses:
+        first = system.with_loss(next(iter(system.losses)))
+        reads = reads_loss(read_statement(first, options.statement))
+        losses = [system.with_loss(n) for n in system.losses] if reads else [first]
+    else:
+        losses = [system]
+    cases = cases_for(owner.name, options) if owner.name in topics.names() else []
+    pairs = [(g, c) for c in cases for g in c.groups.values()]
+    return [(s, *next(((g, c) for g, c in pairs if g.system is s), (None, None))) for s in losses]
+
+
+def usable(topic: Topic) -> tuple[str, ...]:
+    """Return the ids of the claims of a topic that may serve as lemmas."""
+    return tuple(c.id for c in topic.claims if c.expected == "holds")
+
+
+def whole_case(case: Case) -> Iterator[Job | Case]:
+    """Yield a case's claims, then the case for its numbers."""
+    for made in case.claims:
+        yield case_job(case, made)
+    yield case
+
+
+def case_job(case: Case, made: CaseClaim) -> Job:
+    """Return the job of a claim that a case makes."""
+    topic = made.claim.topic
+    hints = usable(topics.load(topic)) if topic in topics.names() else ()
+    group = case.groups.get(made.group)
+    return Job(made.claim, made.system, case, group, hints)
+
+
+# Results
+
+
+def lookup(name: str) -> tuple[Claim, System]:
+    """Return a topic's claim and its system by id."""
+    topic = topics.load(name.split(".")[0])
+    claim = next(c for c in topic.claims if c.id == name)
+    return claim, topic.system_of(claim)
+
+
+def claim_results(jobs: Iterable[Job], options: CheckOptions) -> list[Result]:
+    """Judge every claim, then gather the numeric evidence for it."""
+    judge, jobs, results = Judge(lookup, options.seed, options.sizes), list(jobs), []
+    for done, job in enumerate(jobs):
+        if options.progress is not None:
+            options.progress(done, len(jobs), job.claim.id)
+        try:
+            results.append(claim_result(job, judge, options))
+        except DeriveError as error:
+            raise located(error, job.claim) from error
+    return results
+
+
+def claim_result(job: Job, judge: Judge, options: CheckOptions) -> Result:
+    """Judge one claim and gather its evidence."""
+    made = judge.judge(job.claim, job.system, job.hints)
+    verdict, evidence = made.verdict, list(made.evidence)
+    if verdict.name != "refuted":
+        numeric = numeric_evidence(job, options)
+        evidence += numeric
+        verdict = with_numbers(verdict, numeric)
+    return Result(
+        job.claim,
+        verdict,
+        tuple(evidence),
+        case=job.case.id if job.case else None,
+        latex=to_latex(made.identity.syntax, job.system.scope),
+        unicode=to_unicode(made.identity.syntax, job.system.scope),
+        suggestion=made.suggestion,
+    )
+
+
+def numeric_evidence(job: Job, options: CheckOptions) -> list[Evidence]:
+    """Return what the oracles say, on the group's numbers or on random ones."""
+    from derive.checks.evidence import evidence_for
+
+    identity = read_statement(job.system, job.claim.statement)
+    assumed = tuple(read_statement(job.system, text) for text in job.claim.assumes)
+    givens = job.group.givens if job.group is not None and not options.sizes else None
+    return evidence_for(identity, givens, options.sizes, options.seed, options.dtype, assumed)
+
+
+def with_numbers(verdict: Verdict, numeric: list[Evidence]) -> Verdict:
+    """Confirm an undecided claim by independent oracles that all agree."""
+    if verdict.name != "undecided" or not numeric:
+        return verdict
+    if all(e.passed for e in numeric) and any(e.independent for e in numeric):
+        return replace(verdict, name="confirmed", scope=numeric[0].scope)
+    return verdict
+
+
+def case_results(cases: Iterable[Case], options: CheckOptions) -> list[Result]:
+    """Certify the printed numbers of the cases, and replay their recorded runs."""
+    from derive.checks.printed_case import printed_results
+
+    results: list[Result] = []
+    for case in cases:
+        if options.progress is not None:
+            options.progress(0, 1, f"printed numbers of {case.id}")
+        results += printed_results(case)
+        if any(e.replay for e in case.expects):
+            from derive.checks.replay import replay_results
+
+            results += replay_results(case)
+    return results
+
+
+def subject_of(jobs: list[Job], cases: list[Case], options: CheckOptions) -> str:
+    """Return what the numbers come from: the cases and their sizes, or random sizes."""
+    groups = [g for c in cases for g in c.groups.values()] or [j.group for j in jobs if j.group]
+    sizes: dict[str, set[int]] = {}
+    for group in groups:
+        for name, size in group.sizes.items():
+            sizes.setdefault(name, set()).add(size)
+    text = " ".join(f"{n}={'/'.join(map(str, sorted(s)))}" for n, s in sizes.items())
+    ids = dict.fromkeys([c.id for c in cases] + [j.case.id for j in jobs if j.case])
+    if options.sizes or not ids:
+        return "random values" + "".join(f" {n}={v}" for n, v in options.sizes.items())
+    return f"case {', '.join(ids)}" + (f" ({text})" if text else "")

@@ -1,0 +1,196 @@
+"""One claim, judged: proof for all sizes, else a counterexample, else a proof at explicit sizes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from derive.claim import Claim, Counterexample, Evidence, Verdict
+from derive.edits import suggest
+from derive.equation import System
+from derive.errors import DeriveError
+from derive.prove import Proof, duality, prove
+from derive.refute import refute, size_ladder
+from derive.second import decide
+from derive.statement import Identity, read_statement
+
+ALL_SIZES = "all sizes"
+Lookup = Callable[[str], tuple[Claim, System]]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the symbolic side says of a claim.
+
+    Args:
+        identity: The statement, read.
+        verdict: Proved, refuted or undecided.
+        evidence: Proofs and counterexamples.
+        suggestion: An edit that would make a refuted statement true.
+    """
+
+    identity: Identity
+    verdict: Verdict
+    evidence: tuple[Evidence, ...]
+    suggestion: str | None = None
+
+
+@dataclass
+class Judge:
+    """Judges claims; finds the statements that a claim may use by their ids.
+
+    Args:
+        lookup: Returns a claim and its system by id.
+        seed: Which values the search for counterexamples draws.
+        sizes: Sizes to search first, if any.
+    """
+
+    lookup: Lookup
+    seed: int = 0
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def judge(self, claim: Claim, system: System, hints: tuple[str, ...] = ()) -> Judgement:
+        """Judge one claim.
+
+        Args:
+            claim: The claim.
+            system: Its system, with its loss selected.
+            hints: Ids of claims that may be tried as lemmas when nothing else decides.
+
+        Raises:
+            DeriveError: If the statement cannot be read, or reads outside a tensor's positions.
+        """
+        identity = read_statement(system, claim.statement)
+        assumed = tuple(read_statement(system, text) for text in claim.assumes)
+        proof = prove(identity, claim.assumes, self.lemmas(claim, system, claim.using))
+        if proof.proved:
+            return self.proved(claim, identity, proof, assumed)
+        found = self.search(identity, assumed)
+        if found is not None:
+            return self.refuted(claim, identity, found)
+        if hints:
+            again = prove(identity, claim.assumes, self.lemmas(claim, system, hints))
+            if again.proved:
+                return self.proved(claim, identity, again, assumed)
+        return self.at_sizes(identity, assumed, proof)
+
+    def lemmas(self, claim: Claim, system: System, ids: tuple[str, ...]) -> tuple[Identity, ...]:
+        """Return the statements that a claim uses, each proved first.
+
+        A lemma may assume no more than the claim that uses it.
+        """
+        out = []
+        for name in ids:
+            lemma, owner = self.lookup(name)
+            if owner is not system or not set(lemma.assumes) <= set(claim.assumes):
+                continue
+            if lemma.id != claim.id and self.holds(lemma, owner):
+                out.append(read_statement(owner, lemma.statement))
+        return tuple(out)
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - one judge a run
+    def holds(self, lemma: Claim, system: System) -> bool:
+        """Tell whether a lemma is proved."""
+        identity = read_statement(system, lemma.statement)
+        return prove(identity, lemma.assumes, self.lemmas(lemma, system, lemma.using)).proved
+
+    __hash__ = object.__hash__
+
+    def search(self, identity: Identity, assumed: tuple[Identity, ...]) -> Counterexample | None:
+        """Search for a counterexample, at the user's sizes first."""
+        known = {n: self.sizes[n] for n in identity.system.dims if n in self.sizes}
+        if len(known) == len(identity.system.dims):
+            found = refute(identity, assumed, self.seed, known)
+            if found is not None:
+                return found
+        return refute(identity, assumed, self.seed)
+
+    def proved(self, claim: Claim, identity: Identity, proof: Proof,
+               assumed: tuple[Identity, ...]) -> Judgement:  # fmt: skip
+        """Return a proof, with the adjoint theorem's check and the need of each assumption."""
+        system, evidence = identity.system, [proof_evidence(identity, proof)]
+        if reads_loss(identity):
+            theorem = duality(system)
+            evidence.append(proof_evidence(identity, theorem))
+            if not theorem.proved:
+                return Judgement(identity, Verdict("undecided", "", reason=theorem.detail),
+                                 tuple(evidence))  # fmt: skip
+        if assumed:
+            evidence.append(self.need_of(claim, identity))
+        return Judgement(identity, Verdict("proved", ALL_SIZES, proof.kind), tuple(evidence))
+
+    def need_of(self, claim: Claim, identity: Identity) -> Evidence:
+        """Return the counterexample that a claim has without its assumptions."""
+        start = time.perf_counter()
+        found = refute(identity, (), self.seed)
+        detail = f"without {' and '.join(claim.assumes)} it fails {found}"
+        if found is None:
+            detail = "the assumption could not be shown to be needed"
+        return Evidence("counterexample", "the claim without its assumptions", 1, None, None,
+                        sizes_text(found.sizes) if found else "", time.perf_counter() - start,
+                        found is not None, detail=detail)  # fmt: skip
+
+    def refuted(self, claim: Claim, identity: Identity, found: Counterexample) -> Judgement:
+        """Return a refutation, with the edit that would repair it."""
+        evidence = Evidence("counterexample", "ball arithmetic at explicit sizes", 1, None, None,
+                            sizes_text(found.sizes), 0.0, True, detail=str(found))  # fmt: skip
+        edit = None if claim.expected == "fails" else suggest(identity)
+        verdict = Verdict("refuted", sizes_text(found.sizes), "counterexample", claim.reason, found)
+        hint = f"did you mean  {edit.after}  for  {edit.before} ?" if edit else None
+        return Judgement(identity, verdict, (evidence,), hint)
+
+    def at_sizes(self, identity: Identity, assumed: tuple[Identity, ...], proof: Proof) -> Judgement:
+        """Decide at a few explicit sizes by the second prover."""
+        rows = [s for s in size_ladder(identity.system) if max(s.values(), default=1) <= 3][-3:]
+        start = time.perf_counter()
+        outcomes = [(decide(identity, s, assumed, 1.0), s) for s in rows]
+        done = [s for o, s in outcomes if o == "proved"]
+        reason = f"no proof for all sizes: {proof.detail}"
+        if not done or any(o == "different" for o, _ in outcomes):
+            return Judgement(identity, Verdict("undecided", "", reason=reason), ())
+        scope = "; ".join(map(sizes_text, done))
+        evidence = Evidence("proof", "rational functions at explicit sizes", len(done), None, None,
+                            scope, time.perf_counter() - start, True)  # fmt: skip
+        return Judgement(identity, Verdict("proved", scope, "explicit sizes", reason), (evidence,))
+
+
+def proof_evidence(identity: Identity, proof: Proof) -> Evidence:
+    """Return a proof as evidence."""
+    against = "adjoint theorem" if proof.kind == "duality" else "index normal form"
+    return Evidence(
+        "proof",
+        against,
+        proof.terms or 1,
+        None,
+        None,
+        ALL_SIZES,
+        proof.seconds,
+        proof.proved,
+        detail=proof.detail,
+        extra={"method": proof.kind, "sizes": list(identity.system.dims)},
+    )
+
+
+def reads_loss(identity: Identity) -> bool:
+    """Tell whether a statement reads a derivative of the loss."""
+    return "Total(L," in str(identity.lhs) + str(identity.rhs)
+
+
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    """Return ``T=3 D=2``."""
+    return " ".join(f"{n}={v}" for n, v in sizes.items())
+
+
+def located(error: DeriveError, claim: Claim) -> DeriveError:
+    """Return a statement's error with the claim and the file it stands in."""
+    source = claim.source
+    place = f"{source.file}:{source.line}: " if source and source.line else ""
+    return DeriveError(f"{place}{claim.id}: {error.message}", text=error.text, at=error.at,
+                       hint=error.hint)  # fmt: skip
+
+
+def with_reason(verdict: Verdict, reason: str) -> Verdict:
+    """Return a verdict with another reason."""
+    return replace(verdict, reason=reason)
