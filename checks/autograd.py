@@ -1,9 +1,9 @@
 """Derivatives by torch autograd, of a forward function that knows nothing of our derivations.
 
-A forward function takes torch tensors with a leading batch axis and passes every value that it
-computes through ``keep``. One run with a batch row for each entry of X, and one backward pass, give
-all derivatives of X. Systems without a hand-written forward (`derive.checks.modules`) are run by our
-own lowering of their equations; such a table says that it is not independent.
+A forward function takes torch tensors with a leading axis of rows and passes every value that it
+computes through ``keep``. One run with a row for each entry of X, and one backward pass, give all
+derivatives of X. Systems without a hand-written forward (`derive.checks.modules`) are run by our own
+lowering of their equations; such a table says that it is not independent.
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from derive.checks.forwards import Forward, Keep
 from derive.checks.runtime import torch_helpers
 from derive.checks.sides import tensor_of
 from derive.checks.storage import Array
-from derive.checks.table import Givens, Table, Unavailable, own, program
+from derive.checks.table import Givens, Table, UnavailableError, own, program
 from derive.equation import System
 from derive.index import Tensor
 
-Keep = Callable[..., Any]
-Forward = Callable[[Mapping[str, Any], Keep, str], None]
 LIMIT = 4000
 """Most entries of X for which all derivatives are taken in one run."""
 
@@ -54,7 +53,7 @@ class Kept:
         self.leaf: dict[str, list[Any]] = {}
 
     def __call__(self, name: str, value: Any) -> Any:
-        """Record the next position of a tensor (or all of it) and return what is read from then on."""
+        """Record the next position of a tensor and return what is read from then on."""
         seen = value
         if self.cut:
             seen = value.detach().requires_grad_()
@@ -80,7 +79,7 @@ class Autograd(Table):
         from derive.checks.modules import handwritten
 
         super().__init__(system, givens, sizes)
-        found = forward or handwritten(system, givens)
+        found = forward or handwritten(system)
         self.independent = found is not None
         self.forward = found or lowered(system, givens, self.sizes)
         self.name = "torch autograd" + ("" if found else " of our own lowering")
@@ -140,7 +139,7 @@ class Autograd(Table):
             shape = tuple(self.sizes[d.name] for d in tensor_of(self.system, of).dims)
             count = int(np.prod(shape))
             if count > LIMIT:
-                raise Unavailable
+                raise UnavailableError
             leaves, kept = self.run(count, cut)
             made = kept.made[of]
             stacked = torch.stack(made, 1) if positional(tensor_of(self.system, of)) else made[0]
@@ -183,13 +182,13 @@ class Autograd(Table):
         """Return derivatives of one tensor by another."""
         if of not in self.values:
             if of not in self.givens:
-                raise Unavailable
+                raise UnavailableError(f"{self.name} does not compute {of}")
             return own(self.shape(of), self.shape(wrt), of == wrt and not cut)
         found = self.gradients(of, cut).get(wrt)
         if found is None:
-            raise Unavailable
+            raise UnavailableError
         shape = tuple(self.sizes[d.name] for d in tensor_of(self.system, of).dims)
-        return self.rows(of, found.reshape(*shape, *self.shape(wrt)), wrt, local=cut)
+        return self.rows(of, found.reshape(shape + self.shape(wrt)), wrt, local=cut)
 
 
 class Plain:

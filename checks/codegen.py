@@ -53,6 +53,7 @@ class Emitter:
         self.loop: sp.Symbol | None
         self.recurrent: frozenset[object] = frozenset()
         self.now: dict[object, str] = {}
+        self.notes: list[list[str]] = []
         self.sizes: dict[str, str] = {}
         self.count = 0
         self.begin()
@@ -164,9 +165,18 @@ class Emitter:
         return self.emit(sign.join(self.aligned(v, labels) for v in vals), labels, vals[0].level)
 
     def note(self, *vals: Val) -> None:
-        """Report the product of the magnitudes of these values."""
+        """Remember that the product of these values is an intermediate of the result."""
         if self.noted:
-            self.lines[0].append(f"note({', '.join(v.code for v in vals)})")
+            self.notes.append([v.code for v in vals])
+
+    def weigh(self, since: int, until: int, *vals: Val) -> None:
+        """Multiply the intermediates noted in between: they enter the result times these values."""
+        for codes in self.notes[since:until]:
+            codes += [v.code for v in vals]
+
+    def notices(self) -> list[str]:
+        """Return the lines that report the intermediates, each once."""
+        return list(dict.fromkeys(f"note({', '.join(codes)})" for codes in self.notes))
 
     # nodes
 

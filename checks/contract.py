@@ -28,7 +28,15 @@ def contract(emitter: Emitter, factors: list[Expr], bound: list[sp.Symbol]) -> V
                  for a in factors[split].args]  # fmt: skip
         return emitter.combine(parts, " + ")
     number = sp.prod([f for f in factors if f.is_Number])
-    vals = [emitter.lower(f) for f in factors if not f.is_Number]
+    vals, marks = list[Val](), [len(emitter.notes)]
+    for factor in (f for f in factors if not f.is_Number):
+        vals.append(emitter.lower(factor))
+        marks.append(len(emitter.notes))
+    coefficient = [] if abs(number) == 1 else [emitter.lower(sp.Rational(number))]
+    for place in range(len(vals)):
+        others = vals[:place] + vals[place + 1 :] + coefficient
+        emitter.weigh(marks[place], marks[place + 1], *others)
+    emitter.note(*vals, *coefficient)
     return scaled(emitter, eliminate(emitter, vals, list(bound)), number)
 
 
@@ -129,7 +137,6 @@ def union(emitter: Emitter, pair: tuple[Val, Val]) -> int:
 
 def summed(emitter: Emitter, val: Val, labels: Sequence[sp.Symbol]) -> Val:
     """Sum a value over some of its axes."""
-    emitter.note(val)
     axes = tuple(val.labels.index(s) for s in labels)
     rest = tuple(s for s in val.labels if s not in labels)
     return emitter.emit(f"{val.code}.sum({axes if len(axes) > 1 else axes[0]})", rest, val.level)
@@ -137,7 +144,6 @@ def summed(emitter: Emitter, val: Val, labels: Sequence[sp.Symbol]) -> Val:
 
 def paired(emitter: Emitter, one: Val, two: Val, labels: Sequence[sp.Symbol]) -> Val:
     """Multiply two values and sum over common axes."""
-    emitter.note(one, two)
     left, right = ([s for s in v.labels if s not in labels] for v in (one, two))
     if set(left) & set(right):
         return by_letters(emitter, one, two, labels)

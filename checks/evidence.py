@@ -15,20 +15,23 @@ import numpy as np
 
 from derive import syntax as S
 from derive.checks import autograd, complex_step, finite_difference, modules
+from derive.checks.assumptions import assume, pinned, pins
 from derive.checks.compare import compare, rounding
 from derive.checks.sides import entries, has_derivative, measured, positions
 from derive.checks.sizes import default_sizes, random_givens, random_sizes
 from derive.checks.storage import Array
-from derive.checks.table import Givens, Ours, Table, Unavailable, program
+from derive.checks.table import Givens, Ours, Table, UnavailableError, program
 from derive.claim import Evidence
 from derive.equation import System
 from derive.errors import DeriveError
-from derive.index import Expr, affine
+from derive.index import Expr
 from derive.nodes import entry_indices, kind, tensor_name
 from derive.statement import Identity
 
 DRAWS = 2
 """How many sets of random sizes are checked."""
+PINS = 4
+"""How many values of an index that an assumption fixes are checked."""
 DIRECTIONS = 8
 """How many random directions stand for a tensor that is too large to perturb entry by entry."""
 DTYPES = ("float32", "float64")
@@ -44,6 +47,7 @@ class Bench:
     dtype: np.dtype[Any]
     tables: dict[str, Table | None] = field(default_factory=dict)
     measures: dict[Any, tuple[Array, float]] = field(default_factory=dict)
+    assumed: dict[Any, Bench | None] = field(default_factory=dict)
 
     @property
     def scope(self) -> str:
@@ -56,6 +60,15 @@ class Bench:
             make = TABLES[name]
             self.tables[name] = make(self.system, self.givens, self.sizes)
         return self.tables[name]
+
+    def under(self, assumes: Sequence[Identity], pin: Mapping[Any, int]) -> Bench | None:
+        """Return the bench at which assumptions hold, None if they fix no given entries."""
+        key = (*(a.text for a in assumes), *sorted((str(s), n) for s, n in pin.items()))
+        if key not in self.assumed:
+            givens = assume(assumes, pin, self.givens, self.sizes)
+            made = None if givens is None else Bench(self.system, givens, self.sizes, self.dtype)
+            self.assumed[key] = made
+        return self.assumed[key]
 
     def where(self, identity: Identity) -> Array:
         """Return where a statement speaks at these sizes."""
@@ -73,7 +86,7 @@ class Bench:
                 return None
             try:
                 self.measures[key] = measured(expr, identity.free, table, self.sizes)
-            except Unavailable:
+            except UnavailableError:
                 return None
         return self.measures[key]
 
@@ -81,6 +94,7 @@ class Bench:
 TABLES: Mapping[str, Callable[[System, Givens, Mapping[str, int]], Table | None]] = {
     "ours": Ours,
     "module": modules.module,
+    "module_steps": lambda system, givens, sizes: modules.module(system, givens, sizes, 1),
     "autograd": autograd.table,
     "complex_step": complex_step.table,
     "finite_difference": finite_difference.table,
@@ -88,6 +102,54 @@ TABLES: Mapping[str, Callable[[System, Givens, Mapping[str, int]], Table | None]
 DERIVATIVE_KINDS = ("module", "autograd", "complex_step", "finite_difference")
 FORWARD_KINDS = ("module", "autograd")
 _benches: dict[Any, Bench] = {}
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a statement is evaluated: a bench, or one for each value of a pinned index."""
+
+    main: Bench
+    parts: tuple[tuple[Bench, Array], ...] = ()
+
+    def side(self, expr: Expr, identity: Identity, name: str) -> tuple[Array, float] | None:
+        """Return a side by a table, put together from the parts."""
+        if not self.parts:
+            return self.main.side(expr, identity, name)
+        out: Array | None = None
+        scale = 0.0
+        for part, mask in self.parts:
+            found = part.side(expr, identity, name)
+            if found is None:
+                return None
+            out = found[0] if out is None else np.where(mask, found[0], out)
+            scale = max(scale, found[1])
+        assert out is not None
+        return out, scale
+
+    def where(self, identity: Identity) -> Array:
+        """Return which positions are evaluated."""
+        inside = self.main.where(identity)
+        if not self.parts:
+            return inside
+        covered = np.logical_or.reduce([mask for _, mask in self.parts])
+        return np.asarray(inside & covered)
+
+    def table(self, name: str) -> Table | None:
+        """Return a table of the first part, for its name and scales."""
+        return (self.parts[0][0] if self.parts else self.main).table(name)
+
+
+def point(here: Bench, identity: Identity, assumes: Sequence[Identity]) -> Point | None:
+    """Return the point of a statement under its assumptions, None if they fix no given entries."""
+    if not assumes:
+        return Point(here)
+    parts = []
+    for pin in pins(identity, assumes, here.sizes, PINS):
+        bench_there = here.under(assumes, pin)
+        if bench_there is None:
+            return None
+        parts.append((bench_there, pinned(identity, here.sizes, pin)))
+    return Point(here, tuple(parts))
 
 
 def bench(system: System, givens: Givens | None, sizes: Mapping[str, int] | None, seed: int,
@@ -138,27 +200,24 @@ def evidence_for(
         kinds: Only these kinds.
 
     Returns:
-        One `Evidence` a kind. A statement about sizes alone has none.
+        One `Evidence` a kind. None for a statement about sizes alone, or under an assumption about
+        computed values.
 
     Raises:
         DeriveError: On bad input, or a statement that cannot be evaluated.
     """
-    counted = counts(identity, bench(identity.system, givens, sizes, seed, dtype))
+    here = bench(identity.system, givens, sizes, seed, dtype)
+    counted = counts(identity, here)
     if counted is not None:
         return [counted]
-    turned = oriented(identity)
-    if turned is None:
+    turned, there = oriented(identity), point(here, identity, assumes)
+    if turned is None or there is None:
         return []
-    here = assumed(bench(identity.system, givens, sizes, seed, dtype), assumes)
-    if here is None:
-        return []
-    known = DERIVATIVE_KINDS if has_derivative(turned[0]) else FORWARD_KINDS
-    found = [
-        evidence
-        for name in known
-        if kinds is None or name in kinds
-        if (evidence := against(name, identity, turned, here, seed)) is not None
-    ]
+    found = list[Evidence]()
+    for name in DERIVATIVE_KINDS if has_derivative(turned[0]) else FORWARD_KINDS:
+        if kinds is None or name in kinds:
+            evidence = against(name, identity, turned, there, seed)
+            found += [] if evidence is None else [evidence]
     if kinds is None or "random_sizes" in kinds:
         found += at_random_sizes(identity, turned, seed, dtype, assumes)
     return found
@@ -174,27 +233,29 @@ def oriented(identity: Identity) -> tuple[Expr, Expr] | None:
     return (right, left) if entries(right) else None
 
 
-def against(name: str, identity: Identity, turned: tuple[Expr, Expr], here: Bench,
+def against(name: str, identity: Identity, turned: tuple[Expr, Expr], there: Point,
             seed: int) -> Evidence | None:  # fmt: skip
     """Return the evidence of one oracle, None if it cannot say anything here."""
     start = perf_counter()
-    theirs = here.side(turned[0], identity, name)
+    for source in ("module", "module_steps") if name == "module" else (name,):
+        theirs = there.side(turned[0], identity, source)
+        if theirs is not None:
+            break
     if theirs is None:
         if name == "finite_difference":
-            return along_directions(identity, turned, here, seed, start)
+            return along_directions(identity, turned, there.main, seed, start)
         return None
-    ours = here.side(turned[1], identity, "ours")
-    table = here.table(name)
+    ours, table = there.side(turned[1], identity, "ours"), there.table(source)
     assert ours is not None and table is not None
-    scale, tolerance = max(theirs[1], ours[1]), rounding(here.dtype)
+    scale, tolerance = max(theirs[1], ours[1]), rounding(there.main.dtype)
     if name == "finite_difference":
         scale = max([scale, *(table.scale(k[1]) for k, _ in entries(turned[0]) if len(k) == 3)])
-        tolerance = finite_difference.tolerance(here.dtype)
+        tolerance = finite_difference.tolerance(there.main.dtype)
     forward = not has_derivative(turned[0])
     label = table.name.replace("autograd", "forward") if forward else table.name
-    where = here.where(identity)
-    return compare(name, label, ours[0], theirs[0], scale, tolerance, here.scope,
-                   perf_counter() - start, where=where, independent=table.independent)  # fmt: skip
+    return compare(name, label, ours[0], theirs[0], scale, tolerance, there.main.scope,
+                   perf_counter() - start, where=there.where(identity),
+                   independent=table.independent)  # fmt: skip
 
 
 def along_directions(identity: Identity, turned: tuple[Expr, Expr], here: Bench, seed: int,
@@ -229,8 +290,8 @@ def at_random_sizes(identity: Identity, turned: tuple[Expr, Expr], seed: int, dt
     for draw in range(DRAWS):
         number = 1000 * (seed + 1) + draw
         sizes = random_sizes(identity.system, number)
-        here = assumed(bench(identity.system, None, sizes, number, dtype), assumes)
-        evidence = None if here is None else against("autograd", identity, turned, here, number)
+        there = point(bench(identity.system, None, sizes, number, dtype), identity, assumes)
+        evidence = None if there is None else against("autograd", identity, turned, there, number)
         if evidence is not None:
             found.append(evidence)
     found = [e for e in found if e.count] or found
@@ -254,53 +315,6 @@ def at_random_sizes(identity: Identity, turned: tuple[Expr, Expr], seed: int, dt
     ]
 
 
-def assumed(here: Bench, assumes: Sequence[Identity]) -> Bench | None:
-    """Return the bench with given entries set as assumed; None if an assumption is no such thing."""
-    if not assumes:
-        return here
-    key = ("assumed", *(a.text for a in assumes))
-    if key not in here.measures:
-        givens = {n: a.copy() for n, a in here.givens.items()}
-        for assumption in assumes:
-            if not assign(assumption, givens, here):
-                return None
-        made = Bench(here.system, givens, here.sizes, here.dtype)
-        here.measures[key] = made  # type: ignore[assignment]
-    return here.measures[key]  # type: ignore[return-value]
-
-
-def assign(assumption: Identity, givens: dict[str, Array], here: Bench) -> bool:
-    """Set the entries that an assumption fixes; tell whether they are given ones."""
-    name = tensor_name(assumption.lhs)
-    if name is None or has_derivative(assumption.rhs):
-        return False
-    tensor = here.system.tensors[name]
-    places = [affine(i) for i in entry_indices(assumption.lhs)]
-    key, shift = name, 0
-    if name in here.system.by_name:
-        if not tensor.first or places[0].base is not None or places[0].offset >= 0:
-            return False
-        key, shift = f"{name}_init", tensor.first
-    table = Ours(here.system, givens, here.sizes)
-    value, _ = measured(assumption.rhs, assumption.free, table, here.sizes)
-    symbols = [s for s, _ in assumption.free]
-    where = positions(assumption, here.sizes)
-    array = givens[key].reshape((-1, *(here.sizes[d.name] for d in tensor.dims[1:]))) if shift else (
-        givens[key])  # fmt: skip
-    for spot in np.argwhere(where):
-        at = dict(zip(symbols, spot, strict=True))
-        size = {d.symbol: here.sizes[n] for n, d in here.system.dims.items()}
-        index = [
-            p.offset + (0 if p.base is None else at[p.base] if p.base in at else size[p.base])
-            for p in places
-        ]
-        if index and shift:
-            index[0] -= shift
-        array[tuple(index)] = value[tuple(spot)]
-    givens[key] = array
-    return True
-
-
 def counts(identity: Identity, here: Bench) -> Evidence | None:
     """Compare ``count(W, b) = ...`` with the number of scalars that the torch tensors hold."""
     call, other = identity.syntax.lhs, identity.rhs
@@ -315,6 +329,7 @@ def counts(identity: Identity, here: Bench) -> Evidence | None:
     if not all(n in here.givens for n in names):
         return None
     want = sum(torch.from_numpy(here.givens[n]).numel() for n in names)
-    ours, _ = measured(other, identity.free, Ours(here.system, here.givens, here.sizes), here.sizes)
-    return compare("module", "numel of the torch tensors", np.asarray(ours), np.asarray(float(want)),
+    ours = here.side(other, identity, "ours")
+    assert ours is not None
+    return compare("module", "numel of the torch tensors", ours[0], np.asarray(float(want)),
                    float(want), 0.0, here.scope, perf_counter() - start)  # fmt: skip

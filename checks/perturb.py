@@ -15,7 +15,7 @@ import numpy as np
 
 from derive.checks.sides import tensor_of
 from derive.checks.storage import Array
-from derive.checks.table import Table, Unavailable, own, program
+from derive.checks.table import Table, UnavailableError, own, program
 
 LIMIT = 2000
 """Most scalars that are perturbed one by one; beyond it, random directions."""
@@ -93,7 +93,7 @@ class Perturbed(Table):
             names = self.everything if self.together else [wrt]
             parts = [p for n in names for p in self.parts_of(n)]
             if sum(p.count for p in parts) > LIMIT:
-                raise Unavailable
+                raise UnavailableError
             slopes = self.slopes(parts)
             found: dict[str, dict[str, Array]] = {}
             at = 0
@@ -115,9 +115,9 @@ class Perturbed(Table):
         if wrt not in self.everything:
             if wrt == of:
                 return np.ones(())
-            raise Unavailable
+            raise UnavailableError
         slope = self.runs(wrt)[wrt][of]
-        turned = np.moveaxis(slope.reshape(*self.shape(wrt), *slope.shape[1:]),
+        turned = np.moveaxis(slope.reshape(self.shape(wrt) + slope.shape[1:]),
                              range(len(self.shape(wrt))), range(slope.ndim - 1, slope.ndim - 1
                              + len(self.shape(wrt))))  # fmt: skip
         return turned

@@ -15,19 +15,14 @@ from fractions import Fraction
 from math import floor
 from typing import Literal
 
-from flint import arb, ctx, fmpq, fmpz
-
+from derive.case_decimals import LADDER, Enclosure, Value, at_precision, decimal_text
 from derive.checks.printed_text import SUFFIXES, Shown
 from derive.claim import Printed
 from derive.errors import DeriveError
 
-LADDER = (64, 128, 256, 512)
 EXTRA_DIGITS = 6
 """How many more digits than printed a report shows of the exact value."""
 
-Exact = Fraction | int | fmpq | fmpz | arb
-Value = Callable[[int], Exact]
-"""Precision in bits to the value: exact, or a ball that holds it."""
 Interval = tuple[Fraction, Fraction]
 Status = Literal["certified", "wrong", "undecided"]
 
@@ -45,56 +40,6 @@ class Judged:
     row: Printed
     status: Status
     error: float | None
-
-
-@dataclass(frozen=True)
-class Enclosure:
-    """Bounds of the exact value; equal for a rational one."""
-
-    low: Fraction
-    high: Fraction
-
-    @property
-    def middle(self) -> Fraction:
-        """The midpoint."""
-        return (self.low + self.high) / 2
-
-    def distance(self, value: Fraction) -> tuple[Fraction, Fraction]:
-        """Return bounds of the distance to a number."""
-        far = max(abs(self.low - value), abs(self.high - value))
-        inside = self.low <= value <= self.high
-        near = Fraction(0) if inside else min(abs(self.low - value), abs(self.high - value))
-        return near, far
-
-
-def enclose(value: Exact) -> Enclosure | None:
-    """Return exact bounds of a value, None if the ball is not finite."""
-    if isinstance(value, arb):
-        if not value.is_finite():
-            return None
-        middle, radius = dyadic(value.mid()), dyadic(value.rad())
-        return Enclosure(middle - radius, middle + radius)
-    if isinstance(value, fmpq):
-        number = Fraction(int(value.p), int(value.q))
-    else:
-        number = Fraction(int(value)) if isinstance(value, fmpz) else Fraction(value)
-    return Enclosure(number, number)
-
-
-def dyadic(exact: arb) -> Fraction:
-    """Return an exact ball (radius zero) as a fraction."""
-    mantissa, exponent = exact.man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-
-
-def at_precision(value: Value, bits: int) -> Enclosure | None:
-    """Evaluate at a precision; the global precision of python-flint is restored."""
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        return enclose(value(bits))
-    finally:
-        ctx.prec = before
 
 
 Decide = Callable[[Enclosure], Status | None]
@@ -148,14 +93,6 @@ def within(interval: Interval) -> Decide:
         return "wrong" if bounds.high < interval[0] or bounds.low > interval[1] else None
 
     return decide
-
-
-def decimal_text(value: Fraction, decimals: int) -> str:
-    """Return a fraction to so many decimals, half away from zero."""
-    scaled = floor(abs(value) * 10**decimals + Fraction(1, 2))
-    digits = str(scaled).rjust(decimals + 1, "0")
-    body = f"{digits[: len(digits) - decimals]}.{digits[len(digits) - decimals :]}"
-    return ("-" if value < 0 and scaled else "") + body.rstrip("." if not decimals else "")
 
 
 def exact_text(bounds: Enclosure | None, shown: Shown) -> str | None:

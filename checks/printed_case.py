@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 
 from derive.case import Case, Expect, Group
+from derive.case_decimals import LADDER, Exact
 from derive.case_values import Index, Pin, Values
-from derive.checks.printed import LADDER, Exact, Judged, judge
+from derive.checks.printed import Judged, judge
 from derive.checks.printed_text import parse
 from derive.claim import Claim, Evidence, Printed, Result, Source, Verdict, VerdictName, Worst
 from derive.errors import DeriveError

@@ -55,7 +55,9 @@ def open_range(emitter: Emitter, symbol: sp.Symbol, first: Expr, last: Expr) -> 
 
 def power(emitter: Emitter, expr: Expr) -> Val:
     """A power with a rational exponent."""
+    since = len(emitter.notes)
     val, exponent = emitter.lower(expr.base), expr.exp
+    until = len(emitter.notes)
     if exponent.is_Symbol or not exponent.is_Rational:
         raise DeriveError(f"no numeric rule for the exponent {exponent}")
     forms = {2: "{0} * {0}", -1: "1 / {0}", sp.Rational(1, 2): "np.sqrt({0})"}
@@ -63,7 +65,11 @@ def power(emitter: Emitter, expr: Expr) -> Val:
                      if exponent.q != 1 else f"{{0}} ** ({exponent})")  # fmt: skip
     if "{0} *" in form and not val.code.isidentifier():
         val = emitter.emit(val.code, val.labels, val.level)
-    return emitter.emit(form.format(val.code), val.labels, val.level)
+    out = emitter.emit(form.format(val.code), val.labels, val.level)
+    if until > since:
+        slope = emitter.emit(f"{out.code} / {val.code}", val.labels, val.level)
+        emitter.weigh(since, until, slope)
+    return out
 
 
 def index_power(emitter: Emitter, expr: Expr) -> Val:

@@ -33,7 +33,7 @@ DERIVATIVES = ("Total", "Partial")
 
 
 def table_entry(expr: Expr) -> tuple[object, tuple[Expr, ...]] | None:
-    """Return what a node reads from a table: ``(tensor, X)``, ``(Total, X, Y)``, ``(Partial, X, Y)``.
+    """Return what a node reads: ``(tensor, X)``, ``(Total, X, Y)`` or ``(Partial, X, Y)``.
 
     Raises:
         DeriveError: On a derivative of or by something that is no entry.
@@ -101,7 +101,7 @@ def side(system: System, expr: Expr, free: Free) -> Side:
         emitter.open(symbol, whole(dim))
     val = emitter.lower(expr)
     symbols = tuple(s for s, _ in free)
-    lines = [*emitter.lines[0], f"return {emitter.aligned(val, symbols)}"]
+    lines = [*emitter.lines[0], *emitter.notices(), f"return {emitter.aligned(val, symbols)}"]
     if layout.slots:
         lines.insert(0, "".join(f"x{i}, " for i in range(len(layout.slots))) + "= x")
     if emitter.sizes:

@@ -168,5 +168,5 @@ class Storage:
             array = arrays[slot.number][self.inner(slot, equation.tensor)]
             if slot.batch == 1:
                 array = array.swapaxes(0, 1)
-            out[name] = array.reshape(*self.shape, *array.shape[1:]) if self.batched else array
+            out[name] = array.reshape(self.shape + array.shape[1:]) if self.batched else array
         return out

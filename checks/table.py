@@ -26,7 +26,7 @@ from derive.nodes import tensor_name
 Givens = Mapping[str, Array]
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """An oracle does not offer a derivative; it then says nothing about the statement."""
 
 
@@ -78,17 +78,17 @@ class Table:
         """Return every total derivative of one tensor by another, by all paths.
 
         Raises:
-            Unavailable: If this table does not offer it.
+            UnavailableError: If this table does not offer it.
         """
-        raise Unavailable
+        raise UnavailableError
 
     def partial(self, of: str, wrt: str) -> Array:
         """Return every local derivative of one tensor's equation by another tensor.
 
         Raises:
-            Unavailable: If this table does not offer it.
+            UnavailableError: If this table does not offer it.
         """
-        raise Unavailable
+        raise UnavailableError
 
     def scale(self, of: str) -> float:
         """Return the size of the numbers whose differences make a derivative; 0 if none do."""

@@ -173,7 +173,7 @@ class Algebra:
             return self._adjoint(rest)
         if kind == "d" and rest:
             return self._total(*rest.split("/"))
-        if rest or name.startswith(("#", "@", "^", "P")):
+        if rest or name not in self.system.tensors:
             return None
         equation = self.system.by_name.get(name) or self.system.derived_by_name.get(name)
         if equation is None or self.names_nonlinearity(equation):
@@ -346,7 +346,9 @@ def _upstream(system: System) -> dict[str, frozenset[str]]:
 def _support(system: System, atom: Atom) -> tuple[tuple[tuple[str, str], int], ...]:
     """Return the support of a derivative or an ordered product; () for total functions."""
     name, places = atom
-    kind, _, rest = name.partition(":")
+    kind, colon, rest = name.partition(":")
+    if not colon:
+        return ()
     if kind in ("P", "Q"):
         (a, m), (b, n) = places[2:4] if kind == "P" else (places[3], places[2])
         return (((a, b), n - m + 1),)

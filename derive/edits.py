@@ -170,6 +170,7 @@ def ordered(p: Place) -> Iterator[Change]:
         yield p.node.span, f"{p.of(p.node.right)} @ {p.of(p.node.left)}"
         left, right = p.node.left, p.node.right
         if isinstance(left, S.Transpose):
+            yield p.node.span, f"{p.of(right)}.T @ {p.of(left.arg)}"
             yield p.node.span, f"{p.of(left.arg)} @ {p.of(right)}.T"
 
 

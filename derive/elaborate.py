@@ -579,20 +579,21 @@ def bound_names(call: S.Call) -> list[str]:
     return [n for a in call.args[:-1] if (n := bound_name(a)) is not None]
 
 
-def free_names(node: S.Node, scope: Scope, bound: frozenset[str] = frozenset()) -> dict[str, S.Node]:
+def free_names(
+    node: S.Node, scope: Scope, bound: frozenset[str] = frozenset(), index: bool = False
+) -> dict[str, S.Node]:
     """Return the index names used freely below a node, in order, with the place of each."""
     found: dict[str, S.Node] = {}
     if isinstance(node, S.Call):
         bound = bound | frozenset(bound_names(node))
-        if node.func == "count":
-            return {}
-        if node.func == "eye":
+        if node.func in ("count", "eye"):
             return {}
     if isinstance(node, S.Name):
-        known = scope.tensor(node.name) is not None or node.name in scope.dims
+        known = (scope.tensor(node.name) is not None and not index) or node.name in scope.dims
         return {} if known or node.name in bound else {node.name: node}
     for child in S.children(node):
-        for name, place in free_names(child, scope, bound).items():
+        # an index may have the name of a tensor: i[t, i] reads gate i at unit i
+        for name, place in free_names(child, scope, bound, index or isinstance(node, S.Item)).items():
             found.setdefault(name, place)
     return found
 

@@ -167,7 +167,7 @@ def build_system(
     Args:
         name: Its identifier.
         sizes: Size names.
-        tensors: Shapes of the given tensors, by name.
+        tensors: Shapes of the given tensors, by name (a state's shape may be declared too).
         equations: ``z[t,j] = ...`` in order; the shapes of their left sides are inferred.
         losses: Scalar expressions by name.
         derived: Equations over adjoints (``G[t,j,r] = g_z[t,j]*h[t-1,r]``).
@@ -186,7 +186,9 @@ def build_system(
     statements = [S.parse_statement(text, lambda _: False) for text in equations]
     shapes = builder.infer_shapes(tensors, statements)
     builder.order([*equations, *(losses or {}).values()], shapes, positions)
-    builder.declare(tensors, parameters, targets, onehot)
+    states = {builder.left_side(s)[0] for s in statements}
+    given = {n: z for n, z in tensors.items() if n not in states}
+    builder.declare(given, parameters, targets, onehot)
     for statement in statements:
         builder.declare_state(statement, shapes)
     builder.equations = [builder.equation(text) for text in equations]
@@ -253,15 +255,31 @@ class _Builder:
     def infer_one(self, statement: S.Statement, known: dict[str, Tensor], final: bool = False) -> bool:
         """Infer the shape of one left side; tell whether it could be done."""
         name, indices = self.left_side(statement)
+        if name in known:
+            return True  # its shape is declared
         elaborator = Elaborator(Scope(self.dims, known, self.convention), statement.text)
         try:
-            dims = [elaborator.bind(i, [statement.rhs], {}, statement.lhs) for i in indices]
+            dims = [
+                self.recurrent_axis(statement, slot)
+                or elaborator.bind(i, [statement.rhs], {}, statement.lhs)
+                for slot, i in enumerate(indices)
+            ]
         except DeriveError:
             if final:
                 raise
             return False
         known.setdefault(name, Tensor(name, tuple(dims)))
         return True
+
+    def recurrent_axis(self, statement: S.Statement, slot: int) -> Dim | None:
+        """Return the position axis of an index that the equation reads with an offset of itself."""
+        name, _ = self.left_side(statement)
+        axes = ["T"] if "T" in self.dims else list(self.dims) if len(self.dims) == 1 else []
+        for node in S.descend(statement.rhs):
+            if isinstance(node, S.Item) and node.name == name and len(node.args) > slot:
+                if isinstance(node.args[slot], S.Bin) and axes:
+                    return self.dims[axes[0]]
+        return None
 
     def left_side(self, statement: S.Statement) -> tuple[str, list[str]]:
         """Return the name and index names that an equation defines."""
@@ -360,6 +378,13 @@ class _Builder:
         for equation in self.equations:
             for read in equation.reads:
                 tensor, indices = self.tensors[str(tensor_name(read))], entry_indices(read)
+                for index, dim in list(zip(indices, tensor.dims, strict=True))[1:]:
+                    if dim.ordered and affine(index).offset and affine(index).base != dim.symbol:
+                        raise DeriveError(
+                            f"{self.name}: {equation.text!r} reads {read}: only the first axis of a "
+                            "tensor may be read at another position",
+                            hint="put the position axis first",
+                        )
                 if tensor.dims and tensor.dims[0].ordered:
                     place = affine(indices[0])
                     back = place.offset if place.base in equation.indices else 0

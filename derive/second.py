@@ -18,7 +18,7 @@ from derive.rings import Functions, NeedMore
 from derive.statement import Identity
 
 Outcome = Literal["proved", "different", "undecided", "no instance"]
-MAX_GENERATORS, MAX_CLASSES = 512, 27
+MAX_GENERATORS, MAX_CLASSES = 512, 100
 
 
 def decide(

@@ -11,6 +11,7 @@ from derive.calculus import adjoint_equations
 from derive.equation import System, build_system
 from derive.errors import DeriveError
 from derive.index import index_symbol
+from derive.nodes import Softmax
 from derive.printing import to_latex, to_text, to_unicode
 from derive.statement import read_statement
 from derive.unelaborate import unelaborate, unelaborate_equation
@@ -156,6 +157,10 @@ INDEXED = (
     "dh[t,i]/dh[s,j] = -3*delta(i,j) for s < t",
     "partial h[t,j]/partial z[t,i] = delta(i,j)*(1 - h[t,j]^2)",
     "h[t,0] = (-h[t,0])^2 - h[t,1]/(1 + h[t,0]^2)",
+    "h[t,0] = detach(h[t,1]) + sigmoid(-h[t,0]) + h[t,1]^(T-t)",
+    "L = prod(k=0..T-1, h[k,0]) - 1/2",
+    "count(W_h) = H^2 - 2*H + T/2",
+    "L = mean(t, a[t,0])",
 )
 
 
@@ -167,6 +172,19 @@ def test_unelaborate_gives_an_expression_that_reads_back_equal(text: str) -> Non
     again = read_statement(SYSTEM, to_text(node))
     assert (again.lhs, again.rhs) == sides
     assert again.conditions == identity.conditions
+
+
+def test_a_softmax_whose_body_reads_its_own_place_is_written_out() -> None:
+    a, k, c = SYSTEM.tensors["a"], index_symbol("k'1"), index_symbol("c")
+    size = SYSTEM.dims["C"].symbol
+    made = Softmax(a.at(0, k) * a.at(1, c), k, c, size)
+    assert to_text(unelaborate(made)) == ("exp(a[0,c]*a[1,c])/sum(k, exp(a[0,k]*a[1,c]))")
+
+
+def test_matrix_products_in_index_notation_are_marked_as_entries() -> None:
+    identity = read_statement(SYSTEM, "dh[t]/dh[s] = prod(k=t..s+1, W_h) for s < t")
+    text = to_text(unelaborate(identity.rhs))
+    assert text == "entry(prod(k=t..s+1, W_h[i,j]), i, j)"
 
 
 def test_bound_names_do_not_capture_free_ones() -> None:

@@ -8,51 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from derive.claim import Evidence, Printed, Result
 from derive.report import Report, View, is_number, is_open
+from derive.report._failures import block
+from derive.report._page import ORACLES, Cell, Page, Table, mathematics
 
-ORACLES = {
-    "module": "torch",
-    "autograd": "autograd",
-    "finite_difference": "finite diff.",
-    "complex_step": "complex step",
-    "random_sizes": "random sizes",
-    "replay": "replay",
-    "monte_carlo": "sampling",
-}
-WIDE = 100  # columns from which each oracle has a column of its own
+WIDE = 100  # columns from which there is room for more than the necessary
+CLAIM, PROOF, ORACLE, PRINTED = 40, 23, 11, 11  # columns that a table needs for each to be read
 QUANTITIES = (24, 48)  # characters of quantity names per slide, narrow and wide
 PLACE = re.compile(r"(\[[^\[\]]*\]| axis \d+)$")  # which entry of a quantity a number is
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Some text with what it means: good, bad, warn, dim or plain."""
-
-    text: str
-    tone: str = ""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Columns (a header and whether it is right-aligned), and rows under section titles."""
-
-    columns: tuple[tuple[str, bool], ...]
-    sections: tuple[tuple[str, tuple[tuple[Cell, ...], ...]], ...]
-
-
-@dataclass(frozen=True)
-class Page:
-    """A whole report: blocks are indented by two after their first line."""
-
-    left: str
-    right: str
-    blocks: tuple[tuple[Cell, ...], ...]
-    tables: tuple[Table, ...]
-    notes: tuple[str, ...]
-    last: tuple[Cell, ...]
 
 
 def page(report: Report, view: View) -> Page:
@@ -78,96 +43,17 @@ def page(report: Report, view: View) -> Page:
     )
 
 
-def mathematics(result: Result, view: View) -> str:
-    """Return the claim as mathematics, or as written where the output is ASCII only."""
-    statement = result.claim.statement or result.claim.title
-    return (result.unicode or statement) if view.unicode else statement
-
-
-# what is wrong, in full
-
-
-def block(result: Result, view: View) -> tuple[Cell, ...]:
-    """Return everything about a result that is not as expected."""
-    tone = "warn" if is_open(result) else "bad"
-    mark = "?" if is_open(result) else "✗"
-    lines = [Cell(f"{mark} {mathematics(result, view)}", tone)]
-    lines += [Cell(text) for text in outcome(result)]
-    for e in result.evidence:
-        if not e.passed and e.kind not in ("printed", "counterexample", "proof"):
-            lines.append(Cell(disagreement(e), "bad"))
-    lines += [Cell(uncertified(p), "bad") for p in result.printed if not p.certified]
-    if result.suggestion:
-        lines.append(Cell(f"did you mean  {result.suggestion}  ?", "good"))
-    lines.append(Cell(place(result), "dim"))
-    return tuple(lines)
-
-
-def outcome(result: Result) -> list[str]:
-    """Return the verdict against what was expected, and the counterexample or the reason."""
-    verdict, claim = result.verdict, result.claim
-    expected = {"fails": "recorded as false", "undecided": "recorded as undecided"}
-    said = f", but it is {expected[claim.expected]}" if claim.expected in expected else ""
-    if verdict.counterexample is not None:
-        return [f"{verdict.name} {verdict.counterexample}{said}"]
-    if is_number(result) and verdict.name != "undecided":
-        return []
-    if verdict.name == "undecided":
-        return [f"undecided: {verdict.reason or 'no reason was recorded'}{said}"]
-    scope = f" for {verdict.scope}" if verdict.scope else ""
-    reason = f": {verdict.reason}" if verdict.reason else ""
-    against = said or ", but not every check agrees"
-    return [f"{verdict.name}{scope}{reason}{against}"]
-
-
-def disagreement(e: Evidence) -> str:
-    """Return where an oracle disagrees, got over want."""
-    name = ORACLES.get(e.kind, e.kind)
-    if e.count == 0:
-        return f"{name}: {e.detail or 'nothing was compared'}"
-    error = f"{e.max_error:.1e}" if e.max_error is not None else "no number"
-    allowed = f", allowed {e.tolerance:.1e}" if e.tolerance is not None else ""
-    text = f"{name} ({e.against}): error {error}{allowed}"
-    if e.worst is not None:
-        at = ",".join(map(str, e.worst.index))
-        text += f"; at [{at}] got {e.worst.got!r}, want {e.worst.want!r}"
-    return text
-
-
-def uncertified(p: Printed) -> str:
-    """Return a printed number that is not the rounding of the exact value."""
-    what = f"{p.quantity}: " if p.quantity else ""
-    text = f"{what}printed {p.printed}, exact {p.exact or 'unknown'}"
-    return text + (f" ({p.note})" if p.note else "") + f"  {slide(p.where, p.line)}"
-
-
-def slide(where: str, line: int | None) -> str:
-    """Return a place in a lecture."""
-    parts = [f'slide "{where}"' if where else "", f"line {line}" if line is not None else ""]
-    return ", ".join(filter(None, parts))
-
-
-def place(result: Result) -> str:
-    """Return the claim's id and where it stands: a slide, or a file and line."""
-    source = result.claim.source
-    if source is None:
-        return result.claim.id
-    line = "" if source.line is None else f":{source.line}"
-    where = slide(source.title, source.line) if source.title else source.file + line
-    return f"{result.claim.id}  {where}".rstrip()
-
-
 # one row a claim
 
 
 def claim_table(results: list[Result], view: View) -> Table:
     """Return the table of claims: mathematics, proof, oracles, printed numbers."""
     kinds = [k for k in ORACLES if any(e.kind == k for r in results for e in r.evidence)]
-    split = view.width >= WIDE and len(kinds) > 1
+    printed = any(r.printed for r in results)
+    split = view.width >= CLAIM + PROOF + ORACLE * len(kinds) + PRINTED * printed
     columns = [("claim", False), ("proof", False)]
     columns += [(ORACLES[k], True) for k in kinds] if split else []
     columns += [("oracles", False)] if kinds and not split else []
-    printed = any(r.printed for r in results)
     columns += [("printed", True)] if printed else []
     sections: dict[str, list[tuple[Cell, ...]]] = {}
     for r in results:
@@ -257,9 +143,8 @@ def number_table(numbers: list[Printed], view: View) -> Table:
         (Cell(where), Cell(quantities(found, room), "dim"), certified(tuple(found)))
         for where, found in slides.items()
     )
-    return Table(
-        (("printed on the slide", False), ("quantities", False), ("certified", True)), rows
-    )
+    columns = (("printed on the slide", False), ("quantities", False), ("certified", True))
+    return Table(columns, (("", rows),))
 
 
 def quantities(found: list[Printed], room: int) -> str:

@@ -11,7 +11,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from derive.report import Report, View
-from derive.report._layout import Cell, Page, Table, page
+from derive.report._layout import page
+from derive.report._page import Cell, Page, Table
 from derive.report.text import ASCII
 
 WIDEST = 120  # a heading does not spread further
@@ -76,8 +77,9 @@ def grid(table: Table) -> RichTable:
     for title, rows in table.sections:
         if title:
             made.add_row(Text(title, "bold"))
-        for row in rows:
-            made.add_row(*(styled(cell) for cell in row))
+        for first, *others in rows:
+            inset = Padding(styled(first), (0, 0, 0, 2 if title else 0))
+            made.add_row(inset, *(styled(cell) for cell in others))
     return made
 
 

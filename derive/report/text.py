@@ -6,14 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from derive.report import Report, View
-from derive.report._layout import WIDE, Page, Table, page
+from derive.report._layout import page
+from derive.report._page import Page, Table
 
 ASCII = str.maketrans({"✗": "x", "·": "-", "≤": "<=", "…": "...", "\u201c": '"', "\u201d": '"'})
+
+UNLIMITED = 10_000
 
 
 def render(report: Report, view: View) -> str:
     """Return the report as text."""
-    text = "\n".join(lines(page(report, replace(view, width=WIDE)))) + "\n"
+    text = "\n".join(lines(page(report, replace(view, width=UNLIMITED)))) + "\n"
     if view.unicode:
         return text
     return text.translate(ASCII).encode("ascii", "backslashreplace").decode("ascii")
@@ -36,7 +39,7 @@ def lines(shown: Page) -> Iterator[str]:
 
 def rows(table: Table) -> Iterator[str]:
     """Yield the aligned rows of a table, with the titles of its sections."""
-    header = tuple(name for name, _ in table.columns)
+    header = tuple(name.replace("\n", " ") for name, _ in table.columns)
     body = [[c.text for c in row] for _, section in table.sections for row in section]
     widths = [max(map(len, column)) for column in zip(header, *body, strict=True)]
     sides = [right for _, right in table.columns]

@@ -1,0 +1,208 @@
+"""Forward functions in torch: hand-written loops, and the same models through torch.nn.
+
+Written from the models' definitions with torch alone: they share no code with the equations that
+`derive` reads. Every tensor has a leading axis of rows, each with its own copy of the parameters;
+``keep(name, value)`` records the next position of a tensor and returns what is read from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Values = Mapping[str, Any]
+Keep = Callable[[str, Any], Any]
+Forward = Callable[[Values, Keep, str], None]
+
+
+def affine(x: Any, weight: Any, bias: Any = None) -> Any:
+    """Return x W' + b for vectors of any count, each row with its own weight."""
+    flat = x.reshape(x.shape[0], -1, x.shape[-1])
+    out = flat @ weight.transpose(1, 2)
+    if bias is not None:
+        out = out + bias[:, None]
+    return out.reshape(*x.shape[:-1], -1)
+
+
+def spread(x: Any) -> Any:
+    """Return the mean over everything but the rows."""
+    return x.reshape(x.shape[0], -1).mean(1)
+
+
+def rnn(v: Values, keep: Keep, loss: str) -> None:
+    """h_t = tanh(x_t W_x' + h_{t-1} W_h' + b) with its head and losses, for one or B sequences."""
+    import torch
+
+    h, losses = v["h_init"][:, -1], []
+    for t in range(v["x"].shape[1]):
+        z = keep("z", affine(v["x"][:, t], v["W_x"]) + affine(carried(v, h, t), v["W_h"]) + bias(v, h))
+        h = keep("h", torch.tanh(z))
+        if "W_o" in v:
+            p = keep("p", torch.softmax(keep("a", affine(h, v["W_o"], v["b_o"])), -1))
+            losses.append(keep("l", -(v["Y"][:, t] * torch.log(p)).sum(-1)))
+    if loss == "final":
+        keep("L", spread(((h - v["y"]) ** 2).sum(-1) / 2))
+    elif loss == "per_position":
+        keep("L", spread(torch.stack(losses, 1)))
+
+
+def bias(v: Values, h: Any) -> Any:
+    """Return the bias of the state, or PyTorch's two; batch axes are broadcast."""
+    total = v["b_h"] if "b_h" in v else v["b_ih"] + v["b_hh"]
+    return total.reshape(total.shape[0], *(1,) * (h.ndim - 2), total.shape[1])
+
+
+def carried(v: Values, h: Any, t: int) -> Any:
+    """Return the state that is carried into t: detached where ``keep`` is 0."""
+    if "keep" not in v:
+        return h
+    gate = v["keep"][:, t, None]
+    return gate * h + (1 - gate) * h.detach()
+
+
+def cell(v: Values, keep: Keep, loss: str) -> None:
+    """One step, the previous state an input."""
+    import torch
+
+    z = keep("z", affine(v["x"], v["W_x"], v["b_h"]) + affine(v["h_prev"], v["W_h"]))
+    keep("h", torch.tanh(z))
+
+
+def linear(v: Values, keep: Keep, loss: str) -> None:
+    """h_t = w h_{t-1} + u x_t, the last state the loss."""
+    h = v["h_init"][:, -1]
+    for t in range(v["x"].shape[1]):
+        h = keep("h", v["w"] * h + v["u"] * v["x"][:, t])
+    if loss:
+        keep("L", h)
+
+
+def linear_matrix(v: Values, keep: Keep, loss: str) -> None:
+    """h_t = x_t W_x' + h_{t-1} W_h', half the squared distance of the last state the loss."""
+    h = v["h_init"][:, -1]
+    for t in range(v["x"].shape[1]):
+        h = keep("h", affine(v["x"][:, t], v["W_x"]) + affine(h, v["W_h"]))
+    if loss:
+        keep("L", ((h - v["y"]) ** 2).sum(-1) / 2)
+
+
+def softmax(v: Values, keep: Keep, loss: str) -> None:
+    """Softmax, log-sum-exp and cross-entropy of each row of logits."""
+    import torch
+
+    losses = []
+    for t in range(v["a"].shape[1]):
+        a = v["a"][:, t]
+        keep("p", torch.exp(a) / torch.exp(a).sum(-1, keepdim=True))
+        lse = keep("lse", torch.log(torch.exp(a).sum(-1)))
+        losses.append(keep("l", lse - (v["Y"][:, t] * a).sum(-1)))
+    if loss:
+        every = torch.stack(losses, 1)
+        keep("L", every.sum(1) if loss == "sum" else every.mean(1))
+
+
+def softmax_kept(v: Values, keep: Keep, loss: str) -> None:
+    """Cross-entropy averaged over the positions whose weight is 1."""
+    import torch
+
+    losses = []
+    for t in range(v["a"].shape[1]):
+        a = v["a"][:, t]
+        p = keep("p", torch.exp(a) / torch.exp(a).sum(-1, keepdim=True))
+        losses.append(keep("l", -(v["Y"][:, t] * torch.log(p)).sum(-1)))
+    count = keep("n_kept", v["m"].sum(1))
+    if loss:
+        keep("L", (v["m"] * torch.stack(losses, 1)).sum(1) / count)
+
+
+# the same through torch.nn
+
+
+def weights(v: Values, row: int, suffix: str) -> dict[str, Any]:
+    """Return one row's parameters under torch's names; one bias is shared by torch's two."""
+    pair = (v["b_ih"], v["b_hh"]) if "b_ih" in v else (v["b_h"] / 2, v["b_h"] / 2)
+    named = {"weight_ih": v["W_x"], "weight_hh": v["W_h"], "bias_ih": pair[0], "bias_hh": pair[1]}
+    return {name + suffix: value[row] for name, value in named.items()}
+
+
+def nn_rnn(v: Values, keep: Keep, loss: str) -> None:
+    """torch.nn.RNN over the whole sequence; it shows the states, not what they are made from."""
+    import torch
+    from torch.func import functional_call
+
+    module = torch.nn.RNN(v["W_x"].shape[-1], v["W_h"].shape[-1], dtype=v["x"].dtype)
+    outs = [
+        functional_call(module, weights(v, row, "_l0"), (v["x"][row], v["h_init"][row]))[0]
+        for row in range(v["x"].shape[0])
+    ]
+    states = torch.stack(outs)
+    functional_head(v, keep, loss, [keep("h", states[:, t]) for t in range(states.shape[1])])
+
+
+def nn_rnn_cell(v: Values, keep: Keep, loss: str) -> None:
+    """torch.nn.RNNCell, position by position."""
+    h, states = v["h_init"][:, -1], []
+    step = cell_step(v)
+    for t in range(v["x"].shape[1]):
+        h = keep("h", step(v["x"][:, t], carried(v, h, t)))
+        states.append(h)
+    functional_head(v, keep, loss, states)
+
+
+def cell_step(v: Values) -> Callable[[Any, Any], Any]:
+    """Return torch.nn.RNNCell applied to each row with the row's parameters."""
+    import torch
+    from torch.func import functional_call
+
+    module = torch.nn.RNNCell(v["W_x"].shape[-1], v["W_h"].shape[-1], dtype=v["x"].dtype)
+    every = [weights(v, row, "") for row in range(v["x"].shape[0])]
+
+    def step(x: Any, h: Any) -> Any:
+        return torch.stack([functional_call(module, w, (x[i], h[i])) for i, w in enumerate(every)])
+
+    return step
+
+
+def nn_cell(v: Values, keep: Keep, loss: str) -> None:
+    """One step of torch.nn.RNNCell."""
+    keep("h", cell_step(v)(v["x"], v["h_prev"]))
+
+
+def functional_head(v: Values, keep: Keep, loss: str, states: list[Any]) -> None:
+    """Head and losses by torch.nn.functional: linear, softmax, cross_entropy, mse_loss."""
+    import torch
+    import torch.nn.functional as F
+
+    rows, logits = range(states[0].shape[0]), []
+    for h in states if "W_o" in v else ():
+        a = keep("a", torch.stack([F.linear(h[i], v["W_o"][i], v["b_o"][i]) for i in rows]))
+        keep("p", F.softmax(a, -1))
+        logits.append(a)
+    if loss == "final":
+        last, count = states[-1], states[-1][0].numel() / states[-1].shape[-1]
+        keep("L", torch.stack([F.mse_loss(last[i], v["y"][i], reduction="sum") for i in rows])
+             / (2 * count))  # fmt: skip
+    elif loss == "per_position":
+        every, width = torch.stack(logits, 1), logits[0].shape[-1]
+        keep("L", torch.stack([F.cross_entropy(every[i].reshape(-1, width),
+                                               v["Y"][i].reshape(-1, width)) for i in rows]))  # fmt: skip
+
+
+def functional_softmax(v: Values, keep: Keep, loss: str) -> None:
+    """torch.softmax, torch.logsumexp and torch.nn.functional.cross_entropy."""
+    import torch
+    import torch.nn.functional as F
+
+    rows = range(v["a"].shape[0])
+    every = torch.stack([F.cross_entropy(v["a"][i], v["Y"][i].argmax(-1), reduction="none")
+                         for i in rows])  # fmt: skip
+    for t in range(v["a"].shape[1]):
+        keep("p", F.softmax(v["a"][:, t], -1))
+        keep("l", every[:, t])
+        if "m" not in v:
+            keep("lse", torch.logsumexp(v["a"][:, t], -1))
+    if loss == "mean_kept":
+        keep("L", (every * v["m"]).sum(1) / v["m"].sum(1))
+    elif loss:
+        keep("L", torch.stack([F.cross_entropy(v["a"][i], v["Y"][i].argmax(-1), reduction=loss)
+                               for i in rows]))  # fmt: skip

@@ -1,0 +1,82 @@
+"""Wrong variants of every claim: all refuted, none undecided, none proved that is false."""
+
+from collections import Counter
+
+import pytest
+
+from derive import topics
+from derive.edits import edits, equivalent_or_false, suggest
+from derive.prove import prove
+from derive.refute import refute
+from derive.second import decide
+from derive.errors import DeriveError
+from derive.statement import read_statement
+
+CLAIMS = [
+    (t, c)
+    for t in map(topics.load, topics.names())
+    for c in t.claims
+    if c.expected == "holds" and not c.assumes
+]
+# variants that an operator happens to leave true, with the reason
+EQUIVALENT = {
+    "g_a[t] = 0": "the claim is that it is zero",
+    "g_a[t] = 0*p[t-1]": "zero times anything",
+    "g_a[t] = 0*p[t+1]": "zero times anything",
+    "dh[t]/dh[s] = prod(k=s+1..t, W_h) for s <= t": "equal factors commute",
+}
+SEEN: Counter[str] = Counter()
+
+
+@pytest.mark.parametrize(("topic", "claim"), CLAIMS, ids=[c.id for _, c in CLAIMS])
+def test_every_variant_is_refuted_or_equivalent(topic, claim):
+    system = topic.system_of(claim)
+    for edit in edits(read_statement(system, claim.statement)):
+        outcome = equivalent_or_false(system, edit.text)
+        SEEN[outcome] += 1
+        if outcome == "equivalent":
+            assert edit.text in EQUIVALENT
+            assert refute(read_statement(system, edit.text)) is None
+        else:
+            assert outcome in ("refuted", "ill-formed"), edit.text
+
+
+def test_there_are_enough_variants():
+    if not SEEN:
+        pytest.skip("run with the variants of this file")
+    assert SEEN["refuted"] >= 200
+
+
+def test_neither_prover_proves_a_refuted_variant():
+    topic = topics.load("bptt")
+    claim = next(c for c in topic.claims if c.id == "bptt.direct-and-future")
+    system = topic.system_of(claim)
+    sizes = {"T": 2, "D": 1, "H": 2, "C": 2}
+    checked = 0
+    for edit in edits(read_statement(system, claim.statement)):
+        try:
+            identity = read_statement(system, edit.text)
+            proved = prove(identity).proved
+        except DeriveError:
+            continue
+        if refute(identity, sizes=sizes) is not None:
+            checked += 1
+            assert not proved
+            assert decide(identity, sizes) == "different"
+    assert checked >= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    (
+        ("dL/dW_h = sum(t, g_z[t].T @ h[t])", "t-1"),
+        ("dL/dW_h = sum(t, h[t-1].T @ g_z[t])", "g_z[t].T @ h[t-1]"),
+        ("g_h[t-1] = g_z[t] @ W_h.T", "W_h"),
+        ("g_z[t] = g_h[t]*(1 + h[t]^2)", "-"),
+        ("dL/db_h = sum(t=1..T-1, g_z[t])", None),
+    ),
+)
+def test_one_edit_repairs(text, after):
+    system = topics.load("bptt").systems["rnn"].with_loss("final")
+    edit = suggest(read_statement(system, text))
+    assert (edit.after if edit else None) == after or (edit is not None and after is None)
