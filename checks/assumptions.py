@@ -36,8 +36,15 @@ def pins(identity: Identity, assumes: Sequence[Identity], sizes: Mapping[str, in
     """
     inside = {s for a in assumes for s, _ in a.free}
     shared = [(s, sizes[d.name]) for s, d in identity.free if s in inside]
-    ranges = [sorted({round(i) for i in np.linspace(0, n - 1, min(n, most))}) for _, n in shared]
+    ranges = [spread(n, most) for _, n in shared]
     return [dict(zip((s for s, _ in shared), v, strict=True)) for v in product(*ranges)]
+
+
+def spread(size: int, most: int) -> list[int]:
+    """Return at most so many positions of an axis, ends first, one alone in the middle."""
+    if most == 1:
+        return [size // 2]
+    return sorted({round(i) for i in np.linspace(0, size - 1, min(size, most))})
 
 
 def pinned(identity: Identity, sizes: Mapping[str, int], pin: Pins) -> Array:

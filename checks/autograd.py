@@ -2,13 +2,13 @@
 
 A forward function takes torch tensors with a leading axis of rows and passes every value that it
 computes through ``keep``. One run with a row for each entry of X, and one backward pass, give all
-derivatives of X. Systems without a hand-written forward (`derive.checks.modules`) are run by our own
-lowering of their equations; such a table says that it is not independent.
+derivatives of X. Systems without a hand-written forward (`derive.checks.modules`) are run by our
+own lowering of their equations; such a table says that it is not independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,8 @@ from derive.checks.table import Givens, Table, UnavailableError, own, program
 from derive.equation import System
 from derive.index import Tensor
 
+SMALL = 200
+"""Most rows of a run whose graph is kept for the next question."""
 LIMIT = 4000
 """Most entries of X for which all derivatives are taken in one run."""
 
@@ -79,13 +81,14 @@ class Autograd(Table):
         from derive.checks.modules import handwritten
 
         super().__init__(system, givens, sizes)
+        self.runs: dict[tuple[int, bool], tuple[dict[str, Any], Kept]] = {}
         found = forward or handwritten(system)
         self.independent = found is not None
         self.forward = found or lowered(system, givens, self.sizes)
         self.name = "torch autograd" + ("" if found else " of our own lowering")
 
-    def leaves(self, rows: int, grad: bool) -> dict[str, Any]:
-        """Return the givens as tensors with a batch axis."""
+    def leaves(self, rows: int) -> dict[str, Any]:
+        """Return the givens as leaves with a leading axis of equal rows."""
         import torch
 
         out = {}
@@ -93,38 +96,38 @@ class Autograd(Table):
             tensor = torch.from_numpy(np.array(value))
             if name.endswith("_init") and tensor.ndim < len(self.dims(name)):
                 tensor = tensor[None]
-            tensor = tensor.expand(rows, *tensor.shape)
-            out[name] = tensor.clone().requires_grad_() if grad else tensor
+            out[name] = tensor.expand(rows, *tensor.shape).clone().requires_grad_()
         return out
 
     def dims(self, name: str) -> tuple[Any, ...]:
         """Return the dims of a given, or of the state whose initial rows it holds."""
         return tensor_of(self.system, name.removesuffix("_init")).dims
 
-    def run(self, rows: int, cut: bool = False, grad: bool = True) -> tuple[dict[str, Any], Kept]:
-        """Run the forward function on a batch of equal rows."""
-        import torch
-
-        leaves, kept = self.leaves(rows, grad), Kept(cut)
-        with one_thread(), torch.enable_grad() if grad else torch.no_grad():
-            self.forward(leaves, kept if grad else Plain(kept), self.system.loss)
+    def run(self, rows: int, cut: bool = False) -> tuple[dict[str, Any], Kept]:
+        """Run the forward function on equal rows; small runs are kept, graph and all."""
+        if (rows, cut) in self.runs:
+            return self.runs[rows, cut]
+        leaves, kept = self.leaves(rows), Kept(cut)
+        with one_thread():
+            self.forward(leaves, kept, self.system.loss)
+        if rows <= SMALL:
+            self.runs[rows, cut] = leaves, kept
         return leaves, kept
 
     @cached_property
     def values(self) -> Mapping[str, Array]:
         """The computed tensors."""
-        leaves, kept = self.run(1, grad=False)
-        return {n: self.whole(n, leaves, v, lambda x: x[0].numpy()) for n, v in kept.made.items()}
+        leaves, kept = self.run(1)
+        return {n: self.whole(n, leaves, v) for n, v in kept.made.items()}
 
-    def whole(self, name: str, leaves: Mapping[str, Any], made: list[Any],
-              read: Callable[[Any], Array]) -> Array:  # fmt: skip
+    def whole(self, name: str, leaves: Mapping[str, Any], made: list[Any]) -> Array:
         """Put a tensor together from its positions, its initial rows first."""
-        tensor = tensor_of(self.system, name)
+        tensor, parts = tensor_of(self.system, name), [v.detach().numpy()[0] for v in made]
         if not positional(tensor):
-            return read(made[0])
-        rows = [read(v)[None] for v in made]
+            return np.asarray(parts[0])
+        rows = [p[None] for p in parts]
         if tensor.first:
-            rows.insert(0, read(leaves[f"{name}_init"]))
+            rows.insert(0, leaves[f"{name}_init"].detach().numpy()[0])
         return np.concatenate(rows)
 
     def gradients(self, of: str, cut: bool) -> dict[str, Array]:
@@ -139,7 +142,7 @@ class Autograd(Table):
             shape = tuple(self.sizes[d.name] for d in tensor_of(self.system, of).dims)
             count = int(np.prod(shape))
             if count > LIMIT:
-                raise UnavailableError
+                raise UnavailableError(f"{of} has {count} entries")
             leaves, kept = self.run(count, cut)
             made = kept.made[of]
             stacked = torch.stack(made, 1) if positional(tensor_of(self.system, of)) else made[0]
@@ -149,7 +152,7 @@ class Autograd(Table):
             # a leaf that nothing reads has no gradient: zero
             with one_thread():
                 found = torch.autograd.grad(
-                    picked, flat, allow_unused=True, materialize_grads=True
+                    picked, flat, retain_graph=True, allow_unused=True, materialize_grads=True
                 )
             grads = iter(found)
             by_name = {n: [next(grads) for _ in ts] for n, ts in named}
@@ -186,21 +189,9 @@ class Autograd(Table):
             return own(self.shape(of), self.shape(wrt), of == wrt and not cut)
         found = self.gradients(of, cut).get(wrt)
         if found is None:
-            raise UnavailableError
+            raise UnavailableError(f"{self.name} does not keep {wrt}")
         shape = tuple(self.sizes[d.name] for d in tensor_of(self.system, of).dims)
         return self.rows(of, found.reshape(shape + self.shape(wrt)), wrt, local=cut)
-
-
-class Plain:
-    """A ``keep`` that records values and touches nothing."""
-
-    def __init__(self, kept: Kept):
-        self.kept = kept
-
-    def __call__(self, name: str, value: Any) -> Any:
-        """Record a value."""
-        self.kept.made.setdefault(name, []).append(value)
-        return value
 
 
 def positional(tensor: Tensor) -> bool:

@@ -69,9 +69,11 @@ SEQUENCE = Module("torch.nn.RNN", F.nn_rnn, frozenset({"h", "p"}))
 STEPS = Module("torch.nn.RNNCell", F.nn_rnn_cell, frozenset({"p"}))
 SOFTMAX = Module("torch.nn.functional", F.functional_softmax, frozenset({"p", "l", "lse"}))
 
+RNN = Row(F.rnn, CELL + HEAD, BOTH, (SEQUENCE, STEPS))
+
 ROWS: dict[str, Row] = {
-    "rnn": Row(F.rnn, CELL + HEAD, BOTH, (SEQUENCE, STEPS)),
-    "rnn_column": Row(F.rnn, CELL + HEAD, BOTH, (SEQUENCE, STEPS)),
+    "rnn": RNN,
+    "rnn_column": RNN,
     "rnn_batch": Row(
         F.rnn,
         BATCH,

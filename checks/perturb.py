@@ -6,7 +6,7 @@ our derived equations, and the forward program, but no derivative rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,10 +15,14 @@ import numpy as np
 
 from derive.checks.sides import tensor_of
 from derive.checks.storage import Array
-from derive.checks.table import Table, UnavailableError, own, program
+from derive.checks.table import Table, UnavailableError, forward_values, own, program
 
 LIMIT = 2000
 """Most scalars that are perturbed one by one; beyond it, random directions."""
+
+
+Step = Callable[["Part", Array, slice], Array]
+Batch = tuple[dict[str, Array], dict[str, Array]]
 
 
 @dataclass(frozen=True)
@@ -48,13 +52,8 @@ class Perturbed(Table):
 
     @cached_property
     def values(self) -> Mapping[str, Array]:
-        """The computed tensors, from a batch of one: the code that the perturbed runs share."""
-        run = program(self.system, self.givens)
-        batch = dict(self.givens)
-        for name in run.reads[:1]:
-            batch[name] = np.asarray(batch[name])[None]
-        found = run.run(batch, sizes=self.sizes)
-        return {n: v[0] if run.reads else v for n, v in found.items()}
+        """The computed tensors."""
+        return forward_values(self.system, self.givens, self.sizes)
 
     def parts_of(self, name: str) -> list[Part]:
         """Return the blocks that make up a tensor, its initial rows first."""
@@ -76,24 +75,28 @@ class Perturbed(Table):
     def everything(self) -> list[str]:
         """The tensors that a derivative can be by."""
         run = program(self.system, self.givens)
-        return [*(n for n in run.reads), *(n for n in run.outputs if n != "L")]
+        return [*run.reads, *(n for n in run.outputs if n != "L")]
 
     @cached_property
-    def together(self) -> bool:
-        """Whether all scalars fit into one run."""
-        return sum(p.count for n in self.everything for p in self.parts_of(n)) <= LIMIT
+    def together(self) -> list[str]:
+        """The tensors that are perturbed in one run: all but targets, if their scalars are few."""
+        tensors = self.system.tensors
+        names = [n for n in self.everything if tensors[n].role != "target"]
+        count = sum(p.count for n in names for p in self.parts_of(n))
+        return names if count <= LIMIT else []
 
     def runs(self, wrt: str) -> Mapping[str, Mapping[str, Array]]:
         """Return, by tensor perturbed, the derivative of every computed tensor.
 
         Shapes: perturbed scalars first, then the tensor's axes.
         """
-        key = ("runs", "" if self.together else wrt)
+        shared = wrt in self.together
+        key = ("runs", "" if shared else wrt)
         if key not in self.known:
-            names = self.everything if self.together else [wrt]
+            names = self.together if shared else [wrt]
             parts = [p for n in names for p in self.parts_of(n)]
             if sum(p.count for p in parts) > LIMIT:
-                raise UnavailableError
+                raise UnavailableError(f"more than {LIMIT} scalars")
             slopes = self.slopes(parts)
             found: dict[str, dict[str, Array]] = {}
             at = 0
@@ -115,7 +118,7 @@ class Perturbed(Table):
         if wrt not in self.everything:
             if wrt == of:
                 return np.ones(())
-            raise UnavailableError
+            raise UnavailableError(f"nothing reads {wrt}")
         slope = self.runs(wrt)[wrt][of]
         turned = np.moveaxis(slope.reshape(self.shape(wrt) + slope.shape[1:]),
                              range(len(self.shape(wrt))), range(slope.ndim - 1, slope.ndim - 1
@@ -140,8 +143,7 @@ class Perturbed(Table):
             self.known[key] = type(self)(system, givens, self.sizes)  # type: ignore[assignment]
         return self.known[key]  # type: ignore[return-value]
 
-    def laid(self, parts: list[Part], rows: int,
-             step: Callable[[Part, Array, slice], Array]) -> tuple[dict[str, Array], dict[str, Array]]:  # fmt: skip
+    def laid(self, parts: list[Part], rows: int, step: Step) -> Batch:
         """Return batched givens and additions with one scalar changed in each row.
 
         Args:
@@ -185,11 +187,3 @@ def single(system: Any, of: str) -> Any:
         derived=(),
         loss="",
     )
-
-
-def blocks(parts: list[Part]) -> Iterator[tuple[Part, slice]]:
-    """Yield each part with where its scalars stand in the order of all."""
-    at = 0
-    for part in parts:
-        yield part, slice(at, at + part.count)
-        at += part.count

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +33,7 @@ def chain(x: Any, sizes: tuple[int, ...], rest: int, first: Any, last: Any, star
     low, high = (last, first) if down else (first, last)
     for row in reversed(range(len(x))) if down else range(len(x)):
         inside = (low <= start + row) & (start + row <= high)
-        out = np.where(np.reshape(inside, np.shape(inside) + (1, 1)), out @ x[row], out)
+        out = np.where(np.reshape(inside, (*np.shape(inside), 1, 1)), out @ x[row], out)
     shape = np.broadcast_shapes(np.shape(first), np.shape(last), x.shape[1:-2])
     return np.broadcast_to(out, (*shape, size, size))
 
@@ -118,7 +119,8 @@ def compiled(name: str, lines: list[str]) -> Callable[..., Any]:
 
     The lines hold generated names, numbers and the helpers only (see `derive.checks.codegen`).
     """
-    head = ["def run(k, n, x):", *(f" {h} = k.{h}" for h in NAMES)]
+    used = set(re.findall(r"[a-z]+", " ".join(lines)))
+    head = ["def run(k, n, x):", *(f" {h} = k.{h}" for h in NAMES if h in used)]
     source = "\n".join([*head, *(" " + line for line in lines)])
     space: dict[str, Any] = {}
     exec(compile(source, f"<derive {name}>", "exec"), space)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
+from math import prod
 from typing import Any
 
 import sympy as sp
@@ -26,6 +27,8 @@ from derive.statement import axis_names, bind_free
 Number = fmpq | arb
 Index = tuple[int, ...]
 ITEM = re.compile(r"\w+\[[^\]]*\]")
+MAX_WORK = 2_000_000
+"""Scalar operations that a group's numbers may take: seconds, not hours, on any input."""
 WARM_FROM = 20
 """Sequences from this length are evaluated position by position, so that recursion stays flat."""
 
@@ -184,6 +187,45 @@ class World(Explicit):
                         self.entry(tensor.name, (position, *index))
 
 
+def work(expr: Expr, sizes: Mapping[str, int]) -> int:
+    """Bound the scalar operations that one evaluation of an expression takes."""
+    inner = sum(work(a, sizes) for a in (*expr.args, *entry_indices(expr)) if a.args) + 1
+    if isinstance(expr, sp.Sum):
+        for _, first, last in expr.limits:
+            inner *= span(first, last, sizes)
+    elif kind(expr) in ("Softmax", "LogSumExp"):
+        inner *= span(sp.Integer(0), expr.args[-1], sizes)
+    elif kind(expr) in ("Product", "DProduct"):
+        inner *= max(sizes.values(), default=1) ** 3
+    return inner
+
+
+def span(first: Expr, last: Expr, sizes: Mapping[str, int]) -> int:
+    """Bound the number of values of a bound index."""
+    names = {s.name for s in (first.free_symbols | last.free_symbols)}
+    if not names:
+        return max(0, int(last - first) + 1)
+    return max(sizes.get(n, max(sizes.values(), default=1)) for n in names)
+
+
+def check_work(group: Group) -> None:
+    """Refuse a system whose entries at these sizes are too many operations.
+
+    Raises:
+        DeriveError: Naming the equation.
+    """
+    total = 0
+    for equation in group.system.equations:
+        count = prod(group.sizes.get(d.name, 1) for d in equation.tensor.dims)
+        total += count * work(equation.rhs, group.sizes)
+        if total > MAX_WORK:
+            raise DeriveError(
+                f"group {group.name}: exact values take more than {MAX_WORK} operations at these "
+                f"sizes, by the equation {equation.text!r}",
+                hint="give a smaller example",
+            )
+
+
 Pin = tuple[Quantity, Index, Fraction]
 
 
@@ -196,6 +238,7 @@ class Values:
     """
 
     def __init__(self, group: Group, pins: tuple[Pin, ...] = ()):
+        check_work(group)
         self.group, self.pins = group, pins
         self.worlds: dict[int, World] = {}
 
@@ -216,6 +259,9 @@ class Values:
                 f"{text}: size {missing[0]} is unknown in group {self.group.name}",
                 hint=f"give a tensor with that axis, or sizes = {{ {missing[0]} = 3 }}",
             )
+        count = prod(self.shape(quantity)) * work(quantity.expr, self.group.sizes)
+        if count > MAX_WORK:
+            raise DeriveError(f"{text}: more than {MAX_WORK} operations at these sizes")
         return quantity
 
     def shape(self, quantity: Quantity) -> tuple[int, ...]:

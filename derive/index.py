@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
 
 import sympy as sp
 
 from derive.errors import DeriveError
 
-Expr = sp.Expr
+Expr: TypeAlias = Any  # a SymPy expression: SymPy ships no types
 
 
 @lru_cache(maxsize=None)

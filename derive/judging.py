@@ -11,6 +11,7 @@ from derive.claim import Claim, Counterexample, Evidence, Verdict
 from derive.edits import suggest
 from derive.equation import System
 from derive.errors import DeriveError
+from derive.nodes import kind, tensor_name, walk
 from derive.prove import Proof, duality, prove
 from derive.refute import refute, size_ladder
 from derive.second import decide
@@ -175,7 +176,11 @@ def proof_evidence(identity: Identity, proof: Proof) -> Evidence:
 
 def reads_loss(identity: Identity) -> bool:
     """Tell whether a statement reads a derivative of the loss."""
-    return "Total(L," in str(identity.lhs) + str(identity.rhs)
+    return any(
+        kind(node) == "Total" and tensor_name(node.args[0]) == "L"
+        for side in (identity.lhs, identity.rhs)
+        for node in walk(side)
+    )
 
 
 def sizes_text(sizes: Mapping[str, int]) -> str:

@@ -34,21 +34,21 @@ Power = sp.Function("Power")
 
 def kind(expr: Expr) -> str:
     """Return the node kind: the function's name for undefined functions, else the class name."""
-    return str(getattr(expr.func, "__name__", expr.func))
+    return expr.func.__name__  # type: ignore[no-any-return]
 
 
 def tensor_name(expr: Expr) -> str | None:
     """Return the tensor's name if the node is a tensor entry (scalars included), else None."""
     if isinstance(expr, sp.Indexed):
-        return str(expr.base.label)
+        return expr.args[0].args[0].name  # type: ignore[no-any-return]
     if expr.is_Symbol and expr.is_real and not expr.is_integer:
-        return str(expr.name)
+        return expr.name  # type: ignore[no-any-return]
     return None
 
 
 def entry_indices(expr: Expr) -> tuple[Expr, ...]:
     """Return the indices of a tensor entry; () for a scalar."""
-    return tuple(expr.indices) if isinstance(expr, sp.Indexed) else ()
+    return expr.args[1:] if isinstance(expr, sp.Indexed) else ()
 
 
 def rebuild(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:

@@ -64,15 +64,28 @@ def prove(identity: Identity, assumes: tuple[str, ...] = (), using: tuple[Identi
     Raises:
         DeriveError: If it reads outside a tensor's positions, or has no instance.
     """
-    check_ranges(identity)
+    key = (identity.system, identity.lhs, identity.rhs, identity.free, identity.conditions,
+           assumes, tuple(u.text for u in using))  # fmt: skip
+    if key not in _proofs:
+        check_ranges(identity)
+        _proofs[key] = _prove(identity, assumes, using)
+    return _proofs[key]
+
+
+# statements that differ in their text only are proved once a process
+_proofs: dict[tuple[object, ...], Proof] = {}
+
+
+def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]) -> Proof:
+    """Try each kind of proof in turn."""
     start = time.perf_counter()
     attempt = _Attempt(identity, assumes, using)
     for method in (attempt.by_identity, attempt.by_induction, attempt.by_lemmas):
         try:
             found = method()
-        except Undecided as reason:
+        except Undecided as gave_up:
             found = None
-            attempt.reason = reason.message
+            attempt.reason = gave_up.message
         if found is not None:
             kind, detail = found
             return Proof(True, kind, detail, attempt.size, time.perf_counter() - start,

@@ -33,11 +33,10 @@ def size_ladder(system: System) -> Iterator[dict[str, int]]:
     def rows() -> Iterator[dict[str, int]]:
         ones = dict.fromkeys(names, 1)
         yield ones
-        for p in (2, 3):
-            yield {**ones, **dict.fromkeys(positions, p)}
+        yield {**ones, **dict.fromkeys(positions, 2)}
         for name in names:
             yield {**ones, **dict.fromkeys(positions, 2), name: 2}
-        yield dict.fromkeys(names, 2)
+        yield {**dict.fromkeys(names, 2), **dict.fromkeys(positions, 3)}
         for shift in range(2):
             yield {n: 2 + (i + shift) % 3 for i, n in enumerate(names)}
         yield {n: (4 if n in positions else 3 - i % 2) for i, n in enumerate(names)}

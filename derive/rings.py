@@ -34,8 +34,13 @@ SLOPES: dict[str, Callable[[Element, Element, Ring], Element]] = {
 class Ring(Protocol):
     """What an explicit evaluation needs of its numbers."""
 
-    one: Element
-    zero: Element
+    @property
+    def one(self) -> Element:
+        """The number one."""
+
+    @property
+    def zero(self) -> Element:
+        """The number zero."""
 
     def constant(self, value: Fraction) -> Element:
         """Return an exact rational."""
@@ -84,7 +89,8 @@ class Balls:
         """Apply a function with a rigorous radius."""
         if function == "sigmoid":
             return 1 / (1 + (-x).exp())
-        return getattr(x, function)()
+        out: flint.arb = getattr(x, function)()
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +144,7 @@ class Rational:
     @property
     def is_zero(self) -> bool:
         """Whether it is zero as a rational function."""
-        return bool(self.ring.cleared(self.poly) == 0)
+        return bool(self.ring.cleared(self.poly).is_zero())
 
 
 MAX_CLEARED = 200_000
@@ -175,8 +181,18 @@ class Functions:
         """Make the context."""
         self.context = context_of(self.size)
         self.gens = self.context.gens()
-        self.one = Rational(self, self.context.constant(1))
-        self.zero = Rational(self, self.context.constant(0))
+        self.unit = Rational(self, self.context.constant(1))
+        self.nothing = Rational(self, self.context.constant(0))
+
+    @property
+    def one(self) -> Rational:
+        """The number one."""
+        return self.unit
+
+    @property
+    def zero(self) -> Rational:
+        """The number zero."""
+        return self.nothing
 
     def constant(self, value: Fraction) -> Rational:
         """Return an exact rational."""
@@ -209,7 +225,7 @@ class Functions:
 
     def inverse(self, poly: flint.fmpq_mpoly) -> Rational:
         """Return 1 / poly: factor by factor for a monomial, else one generator for it."""
-        if self.cleared(poly) == 0:
+        if self.cleared(poly).is_zero():
             raise DeriveError("division by something that is identically zero")
         lead = poly.leading_coefficient()
         if len(poly) > 1:
@@ -239,7 +255,7 @@ class Functions:
     def cleared(self, poly: flint.fmpq_mpoly) -> flint.fmpq_mpoly:
         """Multiply the inverses out, latest first: zero if and only if the function is zero."""
         for place in sorted(self.inverted, reverse=True):
-            top = poly.degrees()[place] if poly != 0 else 0
+            top = poly.degrees()[place] if not poly.is_zero() else 0
             if not top:
                 continue
             parts: dict[int, dict[tuple[int, ...], Any]] = {}

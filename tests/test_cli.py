@@ -184,7 +184,7 @@ def test_output_goes_to_a_file_whole(fake: Fake, tmp_path: Path) -> None:
     done = run("check", "bptt", "--format", "json", "-o", str(path))
     assert (done.exit_code, done.stdout) == (0, "")
     assert json.loads(path.read_text())["schema"] == "derive-report/1"
-    assert done.stderr.startswith("1 claims: 1 proved for all sizes")
+    assert done.stderr.startswith("1 claim: 1 proved for all sizes")
 
 
 def test_an_output_that_fails_leaves_the_old_file(fake: Fake, tmp_path: Path) -> None:

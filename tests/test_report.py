@@ -64,7 +64,7 @@ def result(
 PROVED = result(
     RIGHT, printed=digits(4), evidence=(PROOF, compared("module"), certificate(digits(4)))
 )
-REFUTED = result(WRONG, "refuted", evidence=(), suggestion=RIGHT)
+REFUTED = result(WRONG, "refuted", evidence=(), suggestion=f"did you mean  {RIGHT}  ?")
 FALSE = result(WRONG, "refuted", "fails", evidence=())
 OPEN = replace(
     result("dL/db_h = sum(t, g_z[t])", "undecided", evidence=()),
@@ -261,7 +261,7 @@ def test_json_carries_what_the_text_says() -> None:
     found = document(report(REFUTED))["results"][0]
     assert found["statement"].startswith(r"\frac{\partial \mathcal{L}}{\partial W_{h}}")
     assert found["counterexample"]["claimed"] == "0.21"
-    assert found["suggestion"] == RIGHT
+    assert found["suggestion"] == f"did you mean  {RIGHT}  ?"
     assert found["source"]["line"] == 337
 
 

@@ -18,7 +18,7 @@ def block(result: Result, view: View) -> tuple[Cell, ...]:
             lines.append(Cell(disagreement(e), "bad"))
     lines += [Cell(uncertified(p), "bad") for p in result.printed if not p.certified]
     if result.suggestion:
-        lines.append(Cell(f"did you mean  {result.suggestion}  ?", "good"))
+        lines.append(Cell(result.suggestion, "good"))
     lines.append(Cell(place(result), "dim"))
     return tuple(lines)
 
@@ -58,7 +58,9 @@ def uncertified(p: Printed) -> str:
     """Return a printed number that is not the rounding of the exact value."""
     what = f"{p.quantity}: " if p.quantity else ""
     text = f"{what}printed {p.printed}, exact {p.exact or 'unknown'}"
-    return text + (f" ({p.note})" if p.note else "") + f"  {slide(p.where, p.line)}"
+    return "  ".join(
+        filter(None, (text + (f" ({p.note})" if p.note else ""), slide(p.where, p.line)))
+    )
 
 
 def slide(where: str, line: int | None) -> str:

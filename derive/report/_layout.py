@@ -140,7 +140,11 @@ def number_table(numbers: list[Printed], view: View) -> Table:
         slides.setdefault(p.where, []).append(p)
     room = QUANTITIES[view.width >= WIDE]
     rows = tuple(
-        (Cell(where), Cell(quantities(found, room), "dim"), certified(tuple(found)))
+        (
+            Cell(where or "(no place given)"),
+            Cell(quantities(found, room), "dim"),
+            certified(tuple(found)),
+        )
         for where, found in slides.items()
     )
     columns = (("printed on the slide", False), ("quantities", False), ("certified", True))
@@ -174,7 +178,7 @@ def footnotes(results: list[Result], tables: list[Table]) -> Iterable[str]:
 def counts(report: Report) -> Iterable[Cell]:
     """Yield the parts of the last line; the counts that matter are there even when zero."""
     s = report.summary
-    yield Cell(f"{s.claims} claims: ")
+    yield Cell(f"{s.claims} claim{'' if s.claims == 1 else 's'}: ")
     yield Cell(f"{s.proved_all_sizes} proved for all sizes", "good" if s.proved_all_sizes else "")
     if s.proved_at_sizes:
         yield Cell(f", {s.proved_at_sizes} proved at given sizes")
@@ -185,6 +189,7 @@ def counts(report: Report) -> Iterable[Cell]:
     expected = f" ({s.refuted_as_expected} as expected)" if s.refuted_as_expected else ""
     yield Cell(f", {s.refuted} refuted{expected}", "bad" if unexpected else "")
     of = "" if s.certified_numbers == s.numbers else f" of {s.numbers}"
-    yield Cell(f" · {s.certified_numbers}{of} printed numbers certified", "bad" if of else "")
+    number = "number" if s.numbers == 1 else "numbers"
+    yield Cell(f" · {s.certified_numbers}{of} printed {number} certified", "bad" if of else "")
     yield Cell(f" · {s.undecided} undecided", "warn" if s.undecided else "")
     yield Cell(f" · {s.seconds:.1f} s")
