@@ -1,0 +1,1 @@
+"""The shipped lecture cases, one TOML file each."""

@@ -25,8 +25,8 @@ from derive.index import Tensor
 
 SMALL = 200
 """Most rows of a run whose graph is kept for the next question."""
-LIMIT = 4000
-"""Most entries of X for which all derivatives are taken in one run."""
+LIMIT = 5_000_000
+"""Most scalars in the rows of one run: entries of X times everything that they may depend on."""
 
 
 @contextmanager
@@ -141,7 +141,7 @@ class Autograd(Table):
 
             shape = tuple(self.sizes[d.name] for d in tensor_of(self.system, of).dims)
             count = int(np.prod(shape))
-            if count > LIMIT:
+            if count > 1 and count * sum(np.size(g) for g in self.givens.values()) > LIMIT:
                 raise UnavailableError(f"{of} has {count} entries")
             leaves, kept = self.run(count, cut)
             made = kept.made[of]

@@ -15,13 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-import numpy as np
-
 from derive.checks.build import Builder, Code
 from derive.checks.runtime import numpy_helpers
-from derive.checks.storage import Array, Storage
+from derive.checks.storage import Array, Storage, infer_sizes, size_of
 from derive.equation import Equation, System
-from derive.errors import DeriveError
 from derive.index import Tensor
 from derive.nodes import tensor_name
 
@@ -73,22 +70,10 @@ class Program:
         """Return the sizes that the givens have.
 
         Raises:
-            DeriveError: If two axes of one size differ, or a size stands on no given.
+            DeriveError: If two axes of one size differ.
         """
-        known = dict[str, int]()
-        for name in (*self.reads, *self.initials):
-            given = givens.get(name if name in self.reads else name + "_init")
-            if given is None:
-                continue
-            tensor = self.tensors[name]
-            skip = 1 if name in self.initials or tensor.first else 0  # rows below 0 count too
-            dims = tensor.dims[skip:]
-            for dim, length in zip(dims[::-1], np.shape(given)[::-1], strict=False):
-                if known.setdefault(dim.name, length) != length:
-                    raise DeriveError(
-                        f"{name}: {dim.name} is {length} here and {known[dim.name]} elsewhere"
-                    )
-        return known
+        wanted = {*self.reads, *(f"{n}_init" for n in self.initials)}
+        return infer_sizes(self.tensors, {n: a for n, a in givens.items() if n in wanted})
 
     def run(self, givens: Mapping[str, Array], injections: Mapping[str, Array] | None = None,
             *, sizes: Mapping[str, int] | None = None,
@@ -112,7 +97,7 @@ class Program:
         store = Storage(self, sizes, givens, injections or {})
         code = self.code(store.batched)
         arrays = store.load(code)
-        code.run(numpy_helpers(store.dtype, stop), [sizes[s] for s in code.sizes], arrays)
+        code.run(numpy_helpers(store.dtype, stop), [size_of(s, sizes) for s in code.sizes], arrays)
         return store.results(code, arrays)
 
 

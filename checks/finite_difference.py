@@ -101,5 +101,3 @@ def directional(system: System, givens: Givens, sizes: Mapping[str, int], wrt: s
 def table(system: System, givens: Givens, sizes: Mapping[str, int]) -> Differences:
     """Return the table of central differences."""
     return Differences(system, givens, sizes)
-
-

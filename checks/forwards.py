@@ -15,13 +15,18 @@ Keep = Callable[[str, Any], Any]
 Forward = Callable[[Values, Keep, str], None]
 
 
-def affine(x: Any, weight: Any, bias: Any = None) -> Any:
-    """Return x W' + b for vectors of any count, each row with its own weight."""
-    flat = x.reshape(x.shape[0], -1, x.shape[-1])
-    out = flat @ weight.transpose(1, 2)
-    if bias is not None:
-        out = out + bias[:, None]
-    return out.reshape(*x.shape[:-1], -1)
+def layer(weight: Any, bias: Any = None) -> Callable[[Any], Any]:
+    """Return x -> x W' + b for one vector or B vectors a row, each row with its own weight."""
+    import torch
+
+    turned = weight.transpose(1, 2)
+
+    def apply(x: Any) -> Any:
+        flat = x[:, None] if x.ndim == 2 else x
+        many = flat @ turned if bias is None else torch.baddbmm(bias[:, None], flat, turned)
+        return many[:, 0] if x.ndim == 2 else many
+
+    return apply
 
 
 def spread(x: Any) -> Any:
@@ -34,22 +39,18 @@ def rnn(v: Values, keep: Keep, loss: str) -> None:
     import torch
 
     h, losses = v["h_init"][:, -1], []
-    for t in range(v["x"].shape[1]):
-        z = keep("z", affine(v["x"][:, t], v["W_x"]) + affine(carried(v, h, t), v["W_h"]) + bias(v, h))
-        h = keep("h", torch.tanh(z))
-        if "W_o" in v:
-            p = keep("p", torch.softmax(keep("a", affine(h, v["W_o"], v["b_o"])), -1))
+    total = v["b_h"] if "b_h" in v else v["b_ih"] + v["b_hh"]
+    inward, again = layer(v["W_x"], total), layer(v["W_h"])
+    head = layer(v["W_o"], v["b_o"]) if "W_o" in v else None
+    for t, x in enumerate(v["x"].unbind(1)):
+        h = keep("h", torch.tanh(keep("z", inward(x) + again(carried(v, h, t)))))
+        if head is not None:
+            p = keep("p", torch.softmax(keep("a", head(h)), -1))
             losses.append(keep("l", -(v["Y"][:, t] * torch.log(p)).sum(-1)))
     if loss == "final":
         keep("L", spread(((h - v["y"]) ** 2).sum(-1) / 2))
     elif loss == "per_position":
         keep("L", spread(torch.stack(losses, 1)))
-
-
-def bias(v: Values, h: Any) -> Any:
-    """Return the bias of the state, or PyTorch's two; batch axes are broadcast."""
-    total = v["b_h"] if "b_h" in v else v["b_ih"] + v["b_hh"]
-    return total.reshape(total.shape[0], *(1,) * (h.ndim - 2), total.shape[1])
 
 
 def carried(v: Values, h: Any, t: int) -> Any:
@@ -64,24 +65,24 @@ def cell(v: Values, keep: Keep, loss: str) -> None:
     """One step, the previous state an input."""
     import torch
 
-    z = keep("z", affine(v["x"], v["W_x"], v["b_h"]) + affine(v["h_prev"], v["W_h"]))
-    keep("h", torch.tanh(z))
+    inward, again = layer(v["W_x"], v["b_h"]), layer(v["W_h"])
+    keep("h", torch.tanh(keep("z", inward(v["x"]) + again(v["h_prev"]))))
 
 
 def linear(v: Values, keep: Keep, loss: str) -> None:
     """h_t = w h_{t-1} + u x_t, the last state the loss."""
     h = v["h_init"][:, -1]
-    for t in range(v["x"].shape[1]):
-        h = keep("h", v["w"] * h + v["u"] * v["x"][:, t])
+    for x in v["x"].unbind(1):
+        h = keep("h", v["w"] * h + v["u"] * x)
     if loss:
         keep("L", h)
 
 
 def linear_matrix(v: Values, keep: Keep, loss: str) -> None:
     """h_t = x_t W_x' + h_{t-1} W_h', half the squared distance of the last state the loss."""
-    h = v["h_init"][:, -1]
-    for t in range(v["x"].shape[1]):
-        h = keep("h", affine(v["x"][:, t], v["W_x"]) + affine(h, v["W_h"]))
+    h, inward, again = v["h_init"][:, -1], layer(v["W_x"]), layer(v["W_h"])
+    for x in v["x"].unbind(1):
+        h = keep("h", inward(x) + again(h))
     if loss:
         keep("L", ((h - v["y"]) ** 2).sum(-1) / 2)
 
@@ -140,32 +141,38 @@ def nn_rnn(v: Values, keep: Keep, loss: str) -> None:
 
 
 def nn_rnn_cell(v: Values, keep: Keep, loss: str) -> None:
-    """torch.nn.RNNCell, position by position."""
+    """torch.nn.RNNCell, position by position; the rows are its batch and share one weight."""
     h, states = v["h_init"][:, -1], []
     step = cell_step(v)
-    for t in range(v["x"].shape[1]):
-        h = keep("h", step(v["x"][:, t], carried(v, h, t)))
+    for t, x in enumerate(v["x"].unbind(1)):
+        before = carried(v, h, t)
+        flat = step(x.reshape(-1, x.shape[-1]), before.reshape(-1, before.shape[-1]))
+        h = keep("h", flat.reshape(before.shape))
         states.append(h)
     functional_head(v, keep, loss, states)
 
 
 def cell_step(v: Values) -> Callable[[Any, Any], Any]:
-    """Return torch.nn.RNNCell applied to each row with the row's parameters."""
+    """Return torch.nn.RNNCell with the first row's parameters."""
     import torch
     from torch.func import functional_call
 
     module = torch.nn.RNNCell(v["W_x"].shape[-1], v["W_h"].shape[-1], dtype=v["x"].dtype)
-    every = [weights(v, row, "") for row in range(v["x"].shape[0])]
-
-    def step(x: Any, h: Any) -> Any:
-        return torch.stack([functional_call(module, w, (x[i], h[i])) for i, w in enumerate(every)])
-
-    return step
+    named = weights(v, 0, "")
+    return lambda x, h: functional_call(module, named, (x, h))
 
 
 def nn_cell(v: Values, keep: Keep, loss: str) -> None:
-    """One step of torch.nn.RNNCell."""
-    keep("h", cell_step(v)(v["x"], v["h_prev"]))
+    """One step of torch.nn.RNNCell, row by row with the row's parameters."""
+    import torch
+    from torch.func import functional_call
+
+    module = torch.nn.RNNCell(v["W_x"].shape[-1], v["W_h"].shape[-1], dtype=v["x"].dtype)
+    steps = [
+        functional_call(module, weights(v, i, ""), (x, v["h_prev"][i]))
+        for i, x in enumerate(v["x"])
+    ]
+    keep("h", torch.stack(steps))
 
 
 def functional_head(v: Values, keep: Keep, loss: str, states: list[Any]) -> None:
@@ -184,8 +191,9 @@ def functional_head(v: Values, keep: Keep, loss: str, states: list[Any]) -> None
              / (2 * count))  # fmt: skip
     elif loss == "per_position":
         every, width = torch.stack(logits, 1), logits[0].shape[-1]
-        keep("L", torch.stack([F.cross_entropy(every[i].reshape(-1, width),
-                                               v["Y"][i].reshape(-1, width)) for i in rows]))  # fmt: skip
+        every = every.reshape(len(rows), -1, width)
+        targets = v["Y"].reshape(every.shape)
+        keep("L", torch.stack([F.cross_entropy(every[i], targets[i]) for i in rows]))
 
 
 def functional_softmax(v: Values, keep: Keep, loss: str) -> None:

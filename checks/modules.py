@@ -1,7 +1,7 @@
 """Which torch code describes which system: hand-written forwards and torch.nn modules.
 
-A row is used only where a system's equations and loss read exactly as the row says, so that a user's
-system of the same name is never compared with another model. One row of `ROWS` adds a system.
+A row is used only where a system's equations and loss read as the row says, so that a user's system
+of the same name is never compared with another model. One row of `ROWS` adds a system.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ class Module:
         name: As reported.
         forward: The function.
         shown: Values that it shows but does not read again: no derivative by them.
+        shared: Its rows share parameters: no derivative of many entries by a parameter.
     """
 
     name: str
     forward: F.Forward
     shown: frozenset[str] = frozenset()
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ BATCH = (
 FINAL = {"final": "1/2*sum(j, (h[T-1,j] - y[j])^2)"}
 BOTH = FINAL | {"per_position": "mean(t, l[t])"}
 SEQUENCE = Module("torch.nn.RNN", F.nn_rnn, frozenset({"h", "p"}))
-STEPS = Module("torch.nn.RNNCell", F.nn_rnn_cell, frozenset({"p"}))
+STEPS = Module("torch.nn.RNNCell", F.nn_rnn_cell, frozenset({"p"}), shared=True)
 SOFTMAX = Module("torch.nn.functional", F.functional_softmax, frozenset({"p", "l", "lse"}))
 
 RNN = Row(F.rnn, CELL + HEAD, BOTH, (SEQUENCE, STEPS))
@@ -178,7 +180,8 @@ class ModuleTable(Autograd):
         Raises:
             UnavailableError: By a value inside the module, or for local derivatives.
         """
-        if cut or wrt in self.module.shown:
+        shared = self.module.shared and self.system.tensors[wrt].role == "parameter" and of != "L"
+        if cut or shared or wrt in self.module.shown:
             raise UnavailableError(f"{self.name} does not show how it reads {wrt}")
         return super().derivative(of, wrt, cut)
 

@@ -77,35 +77,32 @@ class Perturbed(Table):
         run = program(self.system, self.givens)
         return [*run.reads, *(n for n in run.outputs if n != "L")]
 
-    @cached_property
-    def together(self) -> list[str]:
-        """The tensors that are perturbed in one run: all but targets, if their scalars are few."""
-        tensors = self.system.tensors
-        names = [n for n in self.everything if tensors[n].role != "target"]
-        count = sum(p.count for n in names for p in self.parts_of(n))
-        return names if count <= LIMIT else []
+    def group(self, wrt: str) -> list[str]:
+        """Return what is perturbed in one run with a tensor: the parameters together."""
+        roles = {n: self.system.tensors[n].role for n in self.everything}
+        alike = [n for n in self.everything if roles[n] == roles[wrt] == "parameter"] or [wrt]
+        return alike if self.scalars(alike) <= LIMIT else [wrt]
 
-    def runs(self, wrt: str) -> Mapping[str, Mapping[str, Array]]:
-        """Return, by tensor perturbed, the derivative of every computed tensor.
+    def scalars(self, names: list[str]) -> int:
+        """Return how many scalars some tensors hold."""
+        return sum(p.count for n in names for p in self.parts_of(n))
+
+    def perturbed(self, wrt: str) -> Mapping[str, Array]:
+        """Return the derivative of every computed tensor by one tensor.
 
         Shapes: perturbed scalars first, then the tensor's axes.
         """
-        shared = wrt in self.together
-        key = ("runs", "" if shared else wrt)
-        if key not in self.known:
-            names = self.together if shared else [wrt]
-            parts = [p for n in names for p in self.parts_of(n)]
-            if sum(p.count for p in parts) > LIMIT:
-                raise UnavailableError(f"more than {LIMIT} scalars")
-            slopes = self.slopes(parts)
-            found: dict[str, dict[str, Array]] = {}
+        if ("run", wrt) not in self.known:
+            names = self.group(wrt)
+            if self.scalars(names) > LIMIT:
+                raise UnavailableError(f"{wrt} has more than {LIMIT} scalars")
+            slopes = self.slopes([p for n in names for p in self.parts_of(n)])
             at = 0
             for name in names:
-                count = sum(p.count for p in self.parts_of(name))
-                found[name] = {k: v[at : at + count] for k, v in slopes.items()}
-                at += count
-            self.known[key] = found  # type: ignore[assignment]
-        return self.known[key]  # type: ignore[return-value]
+                until = at + self.scalars([name])
+                self.known["run", name] = {k: v[at:until] for k, v in slopes.items()}  # type: ignore[assignment]
+                at = until
+        return self.known["run", wrt]  # type: ignore[return-value]
 
     def slopes(self, parts: list[Part]) -> dict[str, Array]:
         """Return the derivative of every computed tensor by each scalar of the parts, in order."""
@@ -119,7 +116,7 @@ class Perturbed(Table):
             if wrt == of:
                 return np.ones(())
             raise UnavailableError(f"nothing reads {wrt}")
-        slope = self.runs(wrt)[wrt][of]
+        slope = self.perturbed(wrt)[of]
         turned = np.moveaxis(slope.reshape(self.shape(wrt) + slope.shape[1:]),
                              range(len(self.shape(wrt))), range(slope.ndim - 1, slope.ndim - 1
                              + len(self.shape(wrt))))  # fmt: skip

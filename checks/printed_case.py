@@ -38,8 +38,8 @@ def judge_expect(expect: Expect, values: Values) -> tuple[Judged, ...]:
     shape, cells = cells_of(expect, values)
     if [n for n in shape if n > 1] != [n for n in display.shape if n > 1]:
         raise DeriveError(
-            f"line {expect.line}: {expect.printed!r} has shape {list(display.shape)}; "
-            f"{expect.quantity} with at = {dict(expect.at)} has shape {list(shape)}"
+            f"printed {expect.printed!r} has shape {list(display.shape)}; {expect.quantity} with "
+            f"at = {dict(expect.at)} has shape {list(shape)}"
         )
     return tuple(
         judge(shown, value, mode=expect.rounding, interval=expect.interval, where=expect.where,

@@ -12,6 +12,7 @@ import hashlib
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
+from math import isfinite
 from time import perf_counter
 from typing import Any
 
@@ -117,7 +118,10 @@ def figure_of(case: Case, expect: Expect) -> Figure:
     if expect.quantity not in found:
         raise DeriveError(f"the recipe yields no figure {expect.quantity!r}",
                           hint=nearest(expect.quantity, found))  # fmt: skip
-    return found[expect.quantity]
+    figure = found[expect.quantity]
+    if not isfinite(figure.value):
+        raise DeriveError(f"the figure {expect.quantity} is no finite number: {figure.value}")
+    return figure
 
 
 def elsewhere(figure: Figure, shown: Shown) -> str:

@@ -93,7 +93,7 @@ def torch_helpers(dtype: Any, keep: Callable[..., Any]) -> SimpleNamespace:
     import torch
 
     def num(x: Any) -> Any:
-        return x.to(dtype) if isinstance(x, torch.Tensor) else float(x)
+        return torch.as_tensor(x, dtype=dtype)
 
     return SimpleNamespace(
         np=torch,

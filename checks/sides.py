@@ -42,9 +42,7 @@ def table_entry(expr: Expr) -> tuple[object, tuple[Expr, ...]] | None:
         names = [tensor_name(a) for a in expr.args]
         if None in names:
             raise DeriveError(f"a derivative is of an entry by an entry; found {expr}")
-        return (kind(expr), *map(str, names)), tuple(
-            i for a in expr.args for i in entry_indices(a)
-        )
+        return (kind(expr), *map(str, names)), tuple(i for a in expr.args for i in entry_indices(a))
     name = tensor_name(expr)
     return None if name is None else (("tensor", name), entry_indices(expr))
 
@@ -137,9 +135,7 @@ def side_values(expr: Expr, free: Free, table: Table, sizes: Mapping[str, int]) 
     return measured(expr, free, table, sizes)[0]
 
 
-def measured(
-    expr: Expr, free: Free, table: Table, sizes: Mapping[str, int]
-) -> tuple[Array, float]:
+def measured(expr: Expr, free: Free, table: Table, sizes: Mapping[str, int]) -> tuple[Array, float]:
     """Return a side's values and the largest magnitude among them and their intermediates."""
     code, note = side(table.system, expr, free), Magnitude()
     arrays = code.load(table)

@@ -10,7 +10,7 @@ import numpy as np
 from derive.checks.build import Code
 from derive.checks.layout import Slot
 from derive.errors import DeriveError, nearest
-from derive.index import Dim, Tensor
+from derive.index import Tensor
 
 if TYPE_CHECKING:
     from derive.checks.evaluate import Program
@@ -23,15 +23,43 @@ def missing(name: str, givens: Mapping[str, Array]) -> DeriveError:
     return DeriveError(f"no value is given for {name}", hint=nearest(name, givens))
 
 
-def size_of(dim: Dim, sizes: Mapping[str, int]) -> int:
+def size_of(name: str, sizes: Mapping[str, int]) -> int:
     """Return the number of a size.
 
     Raises:
         DeriveError: If it is unknown.
     """
-    if dim.name not in sizes:
-        raise DeriveError(f"no given shows the size {dim.name}", hint="pass it with --size")
-    return sizes[dim.name]
+    if name not in sizes:
+        raise DeriveError(f"no given shows the size {name}", hint="pass it with --size")
+    return sizes[name]
+
+
+def infer_sizes(tensors: Mapping[str, Tensor], givens: Mapping[str, Array]) -> dict[str, int]:
+    """Return the sizes that arrays show; leading batch axes are passed over.
+
+    Args:
+        tensors: By name.
+        givens: Arrays of tensors, or of the initial rows of one (``X_init``).
+
+    Raises:
+        DeriveError: On an unknown name, too few axes, or axes of one size that differ.
+    """
+    known = dict[str, int]()
+    for name, given in givens.items():
+        tensor = tensors.get(name) or tensors.get(name.removesuffix("_init"))
+        if tensor is None:
+            raise DeriveError(f"unknown tensor {name!r}", hint=nearest(name, tensors))
+        # rows before position 0 do not show the size of the position axis
+        dims = tensor.dims[1:] if name not in tensors or tensor.first else tensor.dims
+        shape = np.shape(given)
+        if len(shape) < len(dims):
+            raise DeriveError(f"{name} has shape {tensor.shape}; found {shape}")
+        for dim, length in zip(dims[::-1], shape[::-1], strict=False):
+            if known.setdefault(dim.name, length) != length:
+                raise DeriveError(
+                    f"{name}: {dim.name} is {length} here and {known[dim.name]} elsewhere"
+                )
+    return known
 
 
 class Storage:
@@ -66,7 +94,7 @@ class Storage:
 
     def lengths(self, tensor: Tensor) -> tuple[int, ...]:
         """Return the shape of a tensor without its initial rows."""
-        return tuple(size_of(d, self.sizes) for d in tensor.dims)
+        return tuple(size_of(d.name, self.sizes) for d in tensor.dims)
 
     def asked(self, name: str, givens: Mapping[str, Array]) -> Array:
         """Return a given, its shape checked."""

@@ -152,6 +152,8 @@ class Ours(Table):
         if ("seed", of) not in self.known:
             shape = self.core(of)
             count = int(np.prod(shape))
+            if count * sum(np.size(v) for v in self.values.values()) > LIMIT:
+                raise UnavailableError(f"{of} has {count} entries")
             dtype = np.result_type(*(np.asarray(g) for g in self.givens.values()))
             seeds = np.eye(count, dtype=dtype).reshape(count, *shape)
             givens = {**self.givens, SEED: seeds}
@@ -181,6 +183,8 @@ class Ours(Table):
 
 
 SEED = "seed"
+LIMIT = 5_000_000
+"""Most scalars in a batched run of adjoint equations."""
 
 
 def own(of: tuple[int, ...], wrt: tuple[int, ...], same: bool) -> Array:
@@ -232,9 +236,7 @@ def forward_values(system: System, givens: Givens, sizes: Mapping[str, int]) -> 
     return found[2]
 
 
-def computable(
-    system: System, equations: Sequence[Equation], given: Names
-) -> tuple[Equation, ...]:
+def computable(system: System, equations: Sequence[Equation], given: Names) -> tuple[Equation, ...]:
     """Return the equations whose inputs are given or computed."""
     kept = {e.tensor.name: e for e in equations}
     shrunk = True

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from itertools import permutations, product
 
 from derive.calculus import adjoint_equations, system_uses, tangent
@@ -55,9 +55,9 @@ def digest(key: object) -> str:
 
 def names_in(terms: list[Term]) -> list[str]:
     """Return the bases in atoms that are not bound, each once, sorted."""
-    return sorted({
-        b for t in terms for _, places in t.factors for b, _ in places if b not in t.bound
-    })
+    return sorted(
+        {b for t in terms for _, places in t.factors for b, _ in places if b not in t.bound}
+    )
 
 
 def abstract(kind: str, terms: list[Term]) -> tuple[str, tuple[Ix, ...]]:
@@ -125,7 +125,9 @@ class Algebra:
     def _alias(self, equation: Equation) -> None:
         """Remember that an equation names this nonlinearity: tanh(z[t,j]) is h[t,j]."""
         params = tuple(f"?{i}" for i in range(len(equation.indices)))
-        env: dict[Expr, Ix] = {s: (f"{p}=", 0) for s, p in zip(equation.indices, params, strict=True)}
+        env: dict[Expr, Ix] = {
+            s: (f"{p}=", 0) for s, p in zip(equation.indices, params, strict=True)
+        }
         (term,) = self.lower(self, equation.rhs, env, {})
         ((name, places),) = term.factors
         self.aliases[name] = (equation.tensor.name, places, tuple(b for b, _ in env.values()))
@@ -226,7 +228,9 @@ class Algebra:
             terms += self._tangent(equation, wrt.name, params, cut)
         return Definition(params, terms, _reads(terms))
 
-    def _tangent(self, equation: Equation, by: str, params: tuple[str, ...], cut: int) -> list[Term]:
+    def _tangent(
+        self, equation: Equation, by: str, params: tuple[str, ...], cut: int
+    ) -> list[Term]:
         """Lower the tangent of an equation along ``by``."""
         wrt = self.system.tensors[by]
         marks = [equation.indices[0].func(f"by{i}'", integer=True) for i in range(len(wrt.dims))]
@@ -290,7 +294,17 @@ class Algebra:
         return False
 
 
-OPEN_KINDS = ("Softmax", "LogSumExp", "log", "exp", "Detach", "Product", "DProduct", "Power", "Total")
+OPEN_KINDS = (
+    "Softmax",
+    "LogSumExp",
+    "log",
+    "exp",
+    "Detach",
+    "Product",
+    "DProduct",
+    "Power",
+    "Total",
+)
 
 
 def lead_of(terms: tuple[Term, ...]) -> Term | None:

@@ -76,7 +76,9 @@ def _uses(
             others = [a for i, a in enumerate(expr.args) if i != place]
             yield from _uses(arg, sp.Mul(cof, *others), limits, known, fresh)
     elif expr.is_Pow and expr.exp.is_Rational:
-        yield from _uses(expr.base, cof * expr.exp * expr.base ** (expr.exp - 1), limits, known, fresh)
+        yield from _uses(
+            expr.base, cof * expr.exp * expr.base ** (expr.exp - 1), limits, known, fresh
+        )
     elif isinstance(expr, sp.Sum):
         inner = freshen(expr, fresh)
         more = tuple((s, a, b) for s, a, b in inner.limits)
@@ -99,7 +101,7 @@ def _uses(
 def _softmax_uses(
     expr: Expr, cof: Expr, limits: tuple[Limit, ...], known: Mapping[Expr, Expr], fresh: Fresh
 ) -> Iterator[Use]:
-    """d softmax(x)_at = p_at (delta(at, c) - p_c) dx_c, summed over c."""
+    """D softmax(x)_at = p_at (delta(at, c) - p_c) dx_c, summed over c."""
     body, bound, at, size = expr.args
     name = fresh(bound)
     p_at = _named_softmax(expr, known)
@@ -197,9 +199,10 @@ def adjoint_equations(system: System) -> tuple[Equation, ...]:
     reached = _reached(system)
     order = [e.tensor.name for e in reversed(system.equations) if e.tensor.name != "L"]
     order += [t.name for t in system.givens]
-    return tuple(_adjoint(system, name, reached) for name in order if name in reached)
+    return tuple(_adjoint(system, name) for name in order if name in reached)
 
 
+@lru_cache(maxsize=256)
 def _reached(system: System) -> frozenset[str]:
     """Return the names of the tensors on a path to the loss."""
     reads, reached = system_uses(system), {"L"}
@@ -211,13 +214,40 @@ def _reached(system: System) -> frozenset[str]:
     return frozenset(reached)
 
 
-def _adjoint(system: System, name: str, reached: frozenset[str]) -> Equation:
-    """Derive one adjoint: the sum over the reads of what each passes back."""
-    tensor = system.tensors[name]
-    pairs = [(e, u) for e, u in system_uses(system)[name] if e.tensor.name in reached]
+@dataclass(frozen=True)
+class Contribution:
+    """What one read passes back to the adjoint of the tensor that it reads.
+
+    Args:
+        equation: The equation that reads.
+        use: The read, with its cofactor.
+        expr: The contribution, in the indices of the adjoint.
+    """
+
+    equation: Equation
+    use: Use
+    expr: Expr
+
+
+def contributions(
+    system: System, name: str
+) -> tuple[tuple[sp.Symbol, ...], tuple[Contribution, ...]]:
+    """Return the indices of a tensor's adjoint, and what each read of it passes back."""
+    tensor, reached = system.tensors[name], _reached(system)
+    pairs = [(e, u) for e, u in system_uses(system).get(name, ()) if e.tensor.name in reached]
+    if not pairs:
+        return (), ()
     targets = _targets(tensor, pairs[0][1])
-    parts = [_contribution(equation, use, tensor, targets) for equation, use in pairs]
-    return Equation(adjoint_tensor(tensor), targets, sp.Add(*parts), "")
+    return targets, tuple(
+        Contribution(e, u, _contribution(e, u, tensor, targets)) for e, u in pairs
+    )
+
+
+def _adjoint(system: System, name: str) -> Equation:
+    """Derive one adjoint: the sum over the reads of what each passes back."""
+    targets, parts = contributions(system, name)
+    rhs = sp.Add(*(p.expr for p in parts))
+    return Equation(adjoint_tensor(system.tensors[name]), targets, rhs, "")
 
 
 def _targets(tensor: Tensor, use: Use) -> tuple[sp.Symbol, ...]:
@@ -234,7 +264,9 @@ def _targets(tensor: Tensor, use: Use) -> tuple[sp.Symbol, ...]:
     return tuple(index_symbol(f"{c}'g") for c in letters)
 
 
-def _contribution(equation: Equation, use: Use, tensor: Tensor, targets: tuple[sp.Symbol, ...]) -> Expr:
+def _contribution(
+    equation: Equation, use: Use, tensor: Tensor, targets: tuple[sp.Symbol, ...]
+) -> Expr:
     """Return sum of g_v * cofactor over everything but the index equations entry = targets."""
     ranges: dict[sp.Symbol, tuple[Expr, Expr, bool]] = {
         s: (sp.Integer(0), d.symbol - 1, True)
@@ -264,7 +296,9 @@ def _contribution(equation: Equation, use: Use, tensor: Tensor, targets: tuple[s
     return body
 
 
-def _guards(target: Expr, offset: int, first: Expr, last: Expr, size: Expr, lowest: int) -> list[Expr]:
+def _guards(
+    target: Expr, offset: int, first: Expr, last: Expr, size: Expr, lowest: int
+) -> list[Expr]:
     """Return the range conditions that solving a bound index leaves behind."""
     guards = []
     if first != 0 or lowest - offset < 0:
@@ -279,7 +313,9 @@ def _adjoint_entry(equation: Equation) -> Expr:
     return adjoint_tensor(equation.tensor).at(*equation.indices)
 
 
-def partial_derivative(equation: Equation, indices: tuple[Expr, ...], entry: Expr, system: System) -> Expr:
+def partial_derivative(
+    equation: Equation, indices: tuple[Expr, ...], entry: Expr, system: System
+) -> Expr:
     """Return the local derivative of one equation, at these indices, by a tensor entry.
 
     Its other inputs are held: only direct reads count.

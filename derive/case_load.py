@@ -202,7 +202,10 @@ def at_entry(entry: Entry, make: Callable[[], T]) -> T:
     try:
         return make()
     except DeriveError as error:
-        raise entry.error(error.message, error.hint) from error
+        found = entry.error(error.message, error.hint)
+        if not error.text:
+            raise found from error
+        raise DeriveError(found.message, text=error.text, at=error.at, hint=error.hint) from error
 
 
 def named(top: Mapping[str, Entry], kind: str) -> list[tuple[str, Entry]]:

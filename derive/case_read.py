@@ -57,7 +57,11 @@ class Document:
         said = re.search(r"\(at line (\d+), column \d+\)", str(error))
         line = int(said[1]) if said else None
         reason = re.sub(r"\s*\(at .*\)$", "", str(error))
-        return self.error_at(line, f"not a TOML file: {reason}", "numbers with letters need quotes")
+        return self.error_at(
+            line,
+            f"not a TOML file: {reason}",
+            "a text stands in quotes, and each key in its table once",
+        )
 
     @cached_property
     def places(self) -> dict[Path, int]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from derive import topics
 from derive.case import Case, CaseClaim, Group
@@ -149,9 +150,7 @@ def one_claim(target: str, options: CheckOptions) -> Iterator[Job]:
     known = [*topics.names(), *case_ids(), "all"]
     if topic_name in topics.names():
         known += [c.id for c in topics.load(topic_name).claims]
-    raise DeriveError(
-        f"{target!r} is no topic, claim, case or file", hint=nearest(target, known)
-    )
+    raise DeriveError(f"{target!r} is no topic, claim, case or file", hint=nearest(target, known))
 
 
 def statement_jobs(target: str, options: CheckOptions) -> Iterator[Job]:
@@ -159,7 +158,9 @@ def statement_jobs(target: str, options: CheckOptions) -> Iterator[Job]:
     owner = statement_owner(target, options)
     for number, (system, group, case) in enumerate(statement_systems(owner, options)):
         name = f"{owner.name}.statement" + (f"-{system.loss}" if number else "")
-        claim = Claim(name, owner.name, options.statement, "your statement", system.name, system.loss)
+        claim = Claim(
+            name, owner.name, options.statement, "your statement", system.name, system.loss
+        )
         yield Job(claim, system, case, group, usable(owner))
 
 
@@ -269,8 +270,8 @@ def numeric_evidence(job: Job, options: CheckOptions) -> list[Evidence]:
 
     identity = read_statement(job.system, job.claim.statement)
     assumed = tuple(read_statement(job.system, text) for text in job.claim.assumes)
-    givens = job.group.givens if job.group is not None and not options.sizes else None
-    return evidence_for(identity, givens, options.sizes, options.seed, options.dtype, assumed)
+    known: Any = job.group.givens if job.group is not None and not options.sizes else None
+    return evidence_for(identity, known, options.sizes, options.seed, options.dtype, assumed)
 
 
 def with_numbers(verdict: Verdict, numeric: list[Evidence]) -> Verdict:

@@ -65,7 +65,7 @@ def transposed(p: Place) -> Iterator[Change]:
             elif isinstance(side, S.Name | S.Item | S.Deriv):
                 yield side.span, p.of(side) + ".T"
     if isinstance(p.node, S.Item) and len(p.node.args) >= 2:
-        *rest, a, b = p.node.args
+        a, b = p.node.args[-2:]
         yield (a.span[0], b.span[1]), f"{p.of(b)},{p.of(a)}"
 
 
@@ -75,13 +75,14 @@ def shifted(p: Place) -> Iterator[Change]:
         return
     tensor = p.system.scope.tensor(p.node.name)
     dims = tensor.dims if tensor else ()
+    (start, end), text = p.node.span, p.text
     for arg, dim in zip(p.node.args, dims, strict=False):
         if dim.ordered:
-            text = p.text[arg.span[0] : arg.span[1]]
-            if isinstance(arg, S.Bin):
-                yield arg.span, p.of(arg.left)
-            for step in ("-1", "+1"):
-                yield arg.span, text + step
+            before, after = text[start : arg.span[0]], text[arg.span[1] : end]
+            place = text[arg.span[0] : arg.span[1]]
+            plain = [p.of(arg.left)] if isinstance(arg, S.Bin) else []
+            for moved in (*plain, place + "-1", place + "+1"):
+                yield p.node.span, f"{before}{moved}{after}"
 
 
 def signed(p: Place) -> Iterator[Change]:

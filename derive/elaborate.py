@@ -18,7 +18,17 @@ from derive import syntax as S
 from derive.errors import DeriveError, nearest
 from derive.functions import TABLE
 from derive.index import Dim, Expr, Tensor, affine, index_symbol
-from derive.nodes import Detach, DProduct, LogSumExp, Partial, Power, Product, Softmax, Total
+from derive.nodes import (
+    Detach,
+    DProduct,
+    LogSumExp,
+    Partial,
+    Power,
+    Product,
+    Softmax,
+    Total,
+    freshen,
+)
 
 
 @dataclass(frozen=True)
@@ -94,6 +104,12 @@ class Elaborator:
 
     # names and indices
 
+    def check_names(self, node: S.Node) -> None:
+        """Refuse indexed names that are not tensors, before their indices are looked at."""
+        for item in S.descend(node):
+            if isinstance(item, S.Item):
+                self.lookup(item, item.name)
+
     def dims_of(self, name: str, nodes: Iterable[S.Node], env: Env) -> list[Dim]:
         """Return the sizes of the axes that index ``name`` stands on in these nodes."""
         found: list[Dim] = []
@@ -115,7 +131,9 @@ class Elaborator:
         if isinstance(node, S.Condition) and name in names_of(node):
             return self.sizes_of(names_of(node) - {name}, env)
         found: list[Dim] = []
-        for arg in node.args[:-1] if isinstance(node, S.Call) else ():
+        if not isinstance(node, S.Call):
+            return found
+        for arg in node.args[:-1]:
             if isinstance(arg, S.Range) and name in names_of(arg):
                 inside = self.dims_of(arg.name, [node.args[-1]], env)
                 found += inside or self.sizes_of(names_of(arg) - {name}, env)
@@ -147,7 +165,9 @@ class Elaborator:
         names = sorted({d.name for d in dims})
         if not names and name in self.binding:
             message = f"nothing tells which axis {name} runs over"
-            raise self.fail(where, message, f"use {name} as an index, or give a range: {name}=0..T-1")
+            raise self.fail(
+                where, message, f"use {name} as an index, or give a range: {name}=0..T-1"
+            )
         if not names:
             known = [*self.scope.tensors, *self.scope.dims]
             raise self.fail(where, f"unknown name {name!r}", nearest(name, known))
@@ -289,7 +309,7 @@ class Elaborator:
             raise self.fail(
                 node, f"{node.op!r} needs equal shapes; found {left.shape} and {right.shape}"
             )
-        apply = {
+        apply: Callable[[Expr, Expr], Expr] = {
             "+": lambda a, b: a + b,
             "-": lambda a, b: a - b,
             "*": lambda a, b: a * b,
@@ -466,12 +486,16 @@ class Elaborator:
             return self.index(arg.first, env), self.index(arg.last, env)
         return sp.Integer(0), dim.symbol - 1
 
-    def reduced(self, node: S.Call, limits: list[tuple[sp.Symbol, Dim, Expr, Expr]], val: Val) -> Val:
+    def reduced(
+        self, node: S.Call, limits: list[tuple[sp.Symbol, Dim, Expr, Expr]], val: Val
+    ) -> Val:
         """Sum, mean or variance of a body over bound indices."""
         if node.func == "logsumexp":
             if len(limits) > 1:
                 raise self.fail(node, "logsumexp takes one bound index")
-            return Val(val.axes, lambda i: LogSumExp(val.build(i), limits[0][0], limits[0][1].symbol))
+            return Val(
+                val.axes, lambda i: LogSumExp(val.build(i), limits[0][0], limits[0][1].symbol)
+            )
         if node.func not in ("sum", "mean", "var") or (node.func != "sum" and len(limits) > 1):
             raise self.fail(node, f"{node.func} takes one bound index")
         full = all(first == 0 and last == dim.symbol - 1 for _, dim, first, last in limits)
@@ -488,13 +512,20 @@ class Elaborator:
             return Val(val.axes, lambda i: total(val.build(i)), val.turned)
         if node.func == "mean":
             return Val(val.axes, lambda i: total(val.build(i)) / size, val.turned)
-        return Val(
-            val.axes,
-            lambda i: total((val.build(i) - total(val.build(i)) / size) ** 2) / size,
-            val.turned,
-        )
 
-    def product(self, node: S.Call, limits: list[tuple[sp.Symbol, Dim, Expr, Expr]], val: Val) -> Val:
+        def variance(i: tuple[Expr, ...]) -> Expr:
+            entry = val.build(i)
+            return total((entry - freshen(total(entry), self.renewed) / size) ** 2) / size
+
+        return Val(val.axes, variance, val.turned)
+
+    def renewed(self, symbol: sp.Symbol) -> sp.Symbol:
+        """Return a fresh symbol with the letter of this one."""
+        return self.fresh(symbol.name.split("'")[0])
+
+    def product(
+        self, node: S.Call, limits: list[tuple[sp.Symbol, Dim, Expr, Expr]], val: Val
+    ) -> Val:
         """``prod(k=a..b, M)``: ordered, leftmost factor first; descending if b is before a."""
         arg = node.args[0]
         if len(limits) != 1 or not isinstance(arg, S.Range):
@@ -516,8 +547,8 @@ class Elaborator:
         """Tell whether a product's factors run from late to early positions.
 
         ``k=t..s+1`` starts at a position and ends one past another: it goes down. ``k=s+1..t``
-        goes up, and so does a start at a number or an end at T-1. A condition ``for s <= t`` decides
-        what the offsets leave open.
+        goes up, and so does a start at a number or an end at T-1. A condition ``for s <= t``
+        decides what the offsets leave open.
         """
         a, b = affine(first), affine(last)
         if a.base is None or (b.base is not None and b.base.is_positive):
@@ -593,8 +624,8 @@ def free_names(
         return {} if known or node.name in bound else {node.name: node}
     for child in S.children(node):
         # an index may have the name of a tensor: i[t, i] reads gate i at unit i
-        for name, place in free_names(child, scope, bound, index or isinstance(node, S.Item)).items():
+        for name, place in free_names(
+            child, scope, bound, index or isinstance(node, S.Item)
+        ).items():
             found.setdefault(name, place)
     return found
-
-

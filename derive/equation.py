@@ -252,7 +252,9 @@ class _Builder:
             waiting = left
         return {n: tuple(d.name for d in t.dims) for n, t in known.items()}
 
-    def infer_one(self, statement: S.Statement, known: dict[str, Tensor], final: bool = False) -> bool:
+    def infer_one(
+        self, statement: S.Statement, known: dict[str, Tensor], final: bool = False
+    ) -> bool:
         """Infer the shape of one left side; tell whether it could be done."""
         name, indices = self.left_side(statement)
         if name in known:
@@ -312,7 +314,9 @@ class _Builder:
         name, _ = self.left_side(statement)
         self.add_tensor(name, self.shape(name, shapes[name]), "state")
 
-    def add_tensor(self, name: str, dims: tuple[Dim, ...], role: str, onehot: bool = False) -> Tensor:
+    def add_tensor(
+        self, name: str, dims: tuple[Dim, ...], role: str, onehot: bool = False
+    ) -> Tensor:
         """Declare a tensor."""
         if name in self.tensors:
             raise DeriveError(f"{self.name}: {name} is declared twice")
@@ -373,7 +377,9 @@ class _Builder:
                     hint=nearest(name, self.tensors),
                 )
             if how not in ("zeros", "given"):
-                raise DeriveError(f"{self.name}: initial {name} is 'zeros' or 'given'; found {how!r}")
+                raise DeriveError(
+                    f"{self.name}: initial {name} is 'zeros' or 'given'; found {how!r}"
+                )
         lowest: dict[str, int] = {}
         for equation in self.equations:
             for read in equation.reads:
@@ -381,8 +387,8 @@ class _Builder:
                 for index, dim in list(zip(indices, tensor.dims, strict=True))[1:]:
                     if dim.ordered and affine(index).offset and affine(index).base != dim.symbol:
                         raise DeriveError(
-                            f"{self.name}: {equation.text!r} reads {read}: only the first axis of a "
-                            "tensor may be read at another position",
+                            f"{self.name}: {equation.text!r} reads {read}: only the first axis of "
+                            "a tensor may be read at another position",
                             hint="put the position axis first",
                         )
                 if tensor.dims and tensor.dims[0].ordered:

@@ -145,7 +145,9 @@ class Explicit:
             self.sweeps[entry] = adjoint
         return self.sweeps[entry]
 
-    def total(self, of: str, of_index: tuple[int, ...], wrt: str, wrt_index: tuple[int, ...]) -> Element:  # noqa: E501
+    def total(
+        self, of: str, of_index: tuple[int, ...], wrt: str, wrt_index: tuple[int, ...]
+    ) -> Element:
         """Return a total derivative, zero where there is no path."""
         self.check_boundary(wrt, wrt_index)
         return self.sweep((of, of_index)).get((wrt, wrt_index), self.ring.zero)
@@ -266,7 +268,9 @@ def _softmax(world: Explicit, expr: Expr, env: Env) -> Dual:
     body, bound, at, size = expr.args
     weights = [world.applied("exp", world.dual(body, {**env, bound: i}))
                for i in range(world.index(size, env))]  # fmt: skip
-    return multiply(weights[world.index(at, env)], _repeated(world, add(weights, world.ring.zero), -1))
+    return multiply(
+        weights[world.index(at, env)], _repeated(world, add(weights, world.ring.zero), -1)
+    )
 
 
 def _logsumexp(world: Explicit, expr: Expr, env: Env) -> Dual:
@@ -284,7 +288,9 @@ def _matrix_product(world: Explicit, expr: Expr, env: Env) -> Dual:
     positions = range(a, b + step, step)
     at_row, at_col = world.index(i, env), world.index(j, env)
     size = product_size(world, expr)
-    line: list[Dual] = [(world.ring.one if k == at_row else world.ring.zero, {}) for k in range(size)]
+    line: list[Dual] = [
+        (world.ring.one if k == at_row else world.ring.zero, {}) for k in range(size)
+    ]
     for position in positions:
         here = {**env, symbol: position}
         line = [add([multiply(line[r], world.dual(body, {**here, row: r, col: c}))

@@ -52,7 +52,9 @@ TABLE: dict[str, Elementwise] = {
         ),
         Elementwise("exp", lambda x, f: f, "np.exp(x)", r"\exp", sp.exp),
         Elementwise("log", lambda x, f: 1 / x, "np.log(x)", r"\log", sp.log),
-        Elementwise("sqrt", lambda x, f: 1 / (2 * f), "np.sqrt(x)", r"\operatorname{sqrt}", sp.sqrt),
+        Elementwise(
+            "sqrt", lambda x, f: 1 / (2 * f), "np.sqrt(x)", r"\operatorname{sqrt}", sp.sqrt
+        ),
         Elementwise("sin", lambda x, f: TABLE["cos"](x), "np.sin(x)", r"\sin", sp.sin),
         Elementwise("cos", lambda x, f: -TABLE["sin"](x), "np.cos(x)", r"\cos", sp.cos),
     )

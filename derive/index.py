@@ -8,7 +8,7 @@ A SymPy expression in this package is built from `Dim` symbols (sizes), `Index` 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import sympy as sp
@@ -18,13 +18,13 @@ from derive.errors import DeriveError
 Expr: TypeAlias = Any  # a SymPy expression: SymPy ships no types
 
 
-@lru_cache(maxsize=None)
+@cache
 def index_symbol(name: str) -> sp.Symbol:
     """Return the one integer symbol of an index name."""
     return sp.Symbol(name, integer=True)
 
 
-@lru_cache(maxsize=None)
+@cache
 def size_symbol(name: str) -> sp.Symbol:
     """Return the one positive integer symbol of a size name."""
     return sp.Symbol(name, integer=True, positive=True)
@@ -153,7 +153,7 @@ class Tensor:
         return self.base[tuple(g.symbol if isinstance(g, Index) else g for g in given)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def scalar_symbol(name: str) -> sp.Symbol:
     """Return the one real symbol of a scalar tensor."""
     return sp.Symbol(name, real=True)

@@ -142,7 +142,9 @@ class Judge:
         hint = f"did you mean  {edit.after}  for  {edit.before} ?" if edit else None
         return Judgement(identity, verdict, (evidence,), hint)
 
-    def at_sizes(self, identity: Identity, assumed: tuple[Identity, ...], proof: Proof) -> Judgement:
+    def at_sizes(
+        self, identity: Identity, assumed: tuple[Identity, ...], proof: Proof
+    ) -> Judgement:
         """Decide at a few explicit sizes by the second prover."""
         rows = [s for s in size_ladder(identity.system) if max(s.values(), default=1) <= 3][-3:]
         start = time.perf_counter()

@@ -14,7 +14,7 @@ from derive.errors import DeriveError
 from derive.functions import TABLE
 from derive.index import Expr, affine
 from derive.nodes import entry_indices, kind, tensor_name
-from derive.normal import Normalizer, Undecided
+from derive.normal import Normalizer, UndecidedError
 from derive.terms import (
     Atom,
     Guards,
@@ -115,7 +115,7 @@ def products(frame: Frame, lists: list[list[Term]]) -> list[Term]:
         pairs = ((left, right) for left in out for right in terms)
         out = [p for left, right in pairs if (p := multiply(left, renamed(right))) is not None]
         if len(out) > 5000:
-            raise Undecided("a product of sums grows past 5000 terms")
+            raise UndecidedError("a product of sums grows past 5000 terms")
     return out
 
 
@@ -225,8 +225,11 @@ def on_symbolic_power(frame: Frame, expr: Expr) -> list[Term]:
     """
     nf = frame.normalizer().normal(lower_in(frame, expr.args[0]))
     terms = list(nf.values())
-    if len(terms) == 1 and terms[0].coef == 1 and list(terms[0].factors.values()) == [1] and not (
-        terms[0].bound or terms[0].guards
+    if (
+        len(terms) == 1
+        and terms[0].coef == 1
+        and list(terms[0].factors.values()) == [1]
+        and not (terms[0].bound or terms[0].guards)
     ):
         (base,) = terms[0].factors
     else:
@@ -263,7 +266,11 @@ def on_product(frame: Frame, expr: Expr) -> list[Term]:
     edges: Guards = {(low[0], "?k"): -low[1], ("?k", high[0]): high[1]}
     inner = Frame(frame.algebra, {**frame.env, **env}, {**frame.edges, **edges})
     nf = inner.normalizer().normal(lower_in(inner, body))
-    free = {b for t in nf.values() for _, places in t.factors for b, _ in places} - {"?r", "?c", "?k"}
+    free = {b for t in nf.values() for _, places in t.factors for b, _ in places} - {
+        "?r",
+        "?c",
+        "?k",
+    }
     if any(b and not b.startswith(("#", "~")) for b in free):
         raise DeriveError("the factors of a product may depend on its own index only")
     constant = all(b != "?k" for t in nf.values() for _, places in t.factors for b, _ in places)
@@ -284,8 +291,8 @@ def on_softmax(frame: Frame, expr: Expr) -> list[Term]:
     """exp(x_at) / Z with Z the named sum of exp(x)."""
     body, bound, at, size = expr.args
     top = lower_in(replace(frame, env={**frame.env, bound: frame.ix(at)}), body)
-    return products(frame, [named_function(frame, "exp", top),
-                            inverse(frame.normalizer(), partition(frame, body, bound, size))])  # fmt: skip
+    below = inverse(frame.normalizer(), partition(frame, body, bound, size))
+    return products(frame, [named_function(frame, "exp", top), below])
 
 
 def partition(frame: Frame, body: Expr, bound: Expr, size: Expr) -> list[Term]:
@@ -360,7 +367,7 @@ def select_onehot(
 
 
 def exponential(terms: list[Term]) -> list[Term]:
-    """exp of a sum is a product: one generator for each term, to its integer coefficient."""
+    """Exp of a sum is a product: one generator for each term, to its integer coefficient."""
     out = one()
     for term in terms:
         whole = term.coef.denominator == 1

@@ -216,6 +216,7 @@ def asked(draft: Draft) -> str:
     names = [t.name for t in draft.states]
     if draft.system.loss:
         names += ["L", *(f"g_{t.name}" for t in reversed(draft.states))]
+        names += [t.name for t in derived(draft)]
         names += [f"dL/d{p.name}" for p in parameters(draft)]
     return ", ".join(names)
 
@@ -223,6 +224,11 @@ def asked(draft: Draft) -> str:
 def parameters(draft: Draft) -> list[Tensor]:
     """Return the parameters that the loss depends on."""
     return [p for p in draft.system.parameters if p.name in draft.reached]
+
+
+def derived(draft: Draft) -> list[Tensor]:
+    """Return what the system defines from adjoints."""
+    return [e.tensor for e in draft.system.derived]
 
 
 def expects(draft: Draft, solutions: bool) -> Iterator[str]:
@@ -246,10 +252,8 @@ def backward(draft: Draft, values: Values) -> Iterator[str]:
     for tensor in reversed(draft.states):
         yield from reversed(list(entries(draft, values, f"g_{tensor.name}", tensor)))
     yield "# Gradients\n\n"
-    for equation in draft.system.derived:
-        tensor = equation.tensor
-        if reach(draft.system, tensor.name) <= {tensor.name, *draft.reached}:
-            yield from entries(draft, values, tensor.name, tensor)
+    for tensor in derived(draft):
+        yield from entries(draft, values, tensor.name, tensor)
     for parameter in parameters(draft):
         yield entry(values, f"dL/d{parameter.name}", None)
 

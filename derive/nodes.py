@@ -52,7 +52,7 @@ def entry_indices(expr: Expr) -> tuple[Expr, ...]:
 
 
 def rebuild(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:
-    """Replace leaves or whole nodes, exactly as mapped. Bound names are globally fresh: no capture."""
+    """Replace leaves or whole nodes, exactly as mapped (bound names are fresh: no capture)."""
     if expr in mapping:
         return mapping[expr]
     if isinstance(expr, sp.Indexed):

@@ -18,7 +18,7 @@ NormalForm = dict[Key, Term]
 MAX_TERMS = 4_000
 
 
-class Undecided(DeriveError):
+class UndecidedError(DeriveError):
     """The normal form gave up, with the reason."""
 
 
@@ -83,14 +83,14 @@ class Normalizer:
         """Return the normal form of a sum of terms.
 
         Raises:
-            Undecided: When it grows past its limits.
+            UndecidedError: When it grows past its limits.
         """
         out: NormalForm = {}
         stack, steps = list(terms), 0
         while stack:
             steps += 1
             if steps > MAX_TERMS:
-                raise Undecided(f"the normal form grew past {MAX_TERMS} terms")
+                raise UndecidedError(f"the normal form grew past {MAX_TERMS} terms")
             term = stack.pop()
             if not term.coef:
                 continue

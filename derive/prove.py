@@ -22,7 +22,7 @@ from derive.errors import DeriveError
 from derive.index import Expr
 from derive.lower import lower
 from derive.nodes import tensor_name
-from derive.normal import NormalForm, Normalizer, Rewrite, Undecided
+from derive.normal import NormalForm, Normalizer, Rewrite, UndecidedError
 from derive.ranges import check_ranges, context_edges
 from derive.statement import Identity, read_statement
 from derive.terms import Atom, Closure, Ix, Term, substitute
@@ -53,7 +53,9 @@ class Proof:
     residual: int = 0
 
 
-def prove(identity: Identity, assumes: tuple[str, ...] = (), using: tuple[Identity, ...] = ()) -> Proof:
+def prove(
+    identity: Identity, assumes: tuple[str, ...] = (), using: tuple[Identity, ...] = ()
+) -> Proof:
     """Try to prove a statement at every size.
 
     Args:
@@ -83,7 +85,7 @@ def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, 
     for method in (attempt.by_identity, attempt.by_induction, attempt.by_lemmas):
         try:
             found = method()
-        except Undecided as gave_up:
+        except UndecidedError as gave_up:
             found = None
             attempt.reason = gave_up.message
         if found is not None:
@@ -165,7 +167,7 @@ class _Attempt:
         return None
 
     def outermost(self, terms: NormalForm) -> set[Atom]:
-        """Return the recurrent atoms that depend on the others: latest forward, earliest adjoint."""
+        """Return the recurrent atoms to unfold next: latest forward, earliest adjoint."""
         best: dict[tuple[str, str], int] = {}
         atoms = [a for t in terms.values() for a in t.factors if self.recurrent(a)]
         for name, places in atoms:
@@ -357,8 +359,8 @@ def duality(system: System) -> Proof:
     rest = normalizer.normal(terms)
     seconds = time.perf_counter() - start
     if rest:
-        return Proof(False, "duality", "tangent and adjoint equations disagree", len(terms), seconds,
-                     residual=len(rest))  # fmt: skip
+        detail = "tangent and adjoint equations disagree"
+        return Proof(False, "duality", detail, len(terms), seconds, residual=len(rest))
     return Proof(True, "duality", "<g, J S> = <Jᵀ g, S> for free g and S", len(terms), seconds)
 
 
@@ -397,4 +399,3 @@ def _free_tangent(system: System, read: Expr) -> Expr:
     if isinstance(read, sp.Indexed):
         return sp.IndexedBase("S_" + name)[tuple(read.indices)]
     return sp.Symbol("S_" + name, real=True)
-

@@ -96,7 +96,9 @@ def _check_read(identity: Identity, read: Expr, edges: Edges, past: int) -> None
         low_ok = at[1] >= first if at[0] == "" else closure.implies(("", first), at)
         high_ok = at[1] <= end[1] if at[0] == end[0] else closure.implies(at, end)
         if not (low_ok and high_ok):
-            raise range_error(identity.system, read, index, tensor.name, first, low_ok, identity.text)
+            raise range_error(
+                identity.system, read, index, tensor.name, first, low_ok, identity.text
+            )
 
 
 def range_error(system: System, read: Expr, index: Expr, name: str, first: int, low_ok: bool,
@@ -104,7 +106,11 @@ def range_error(system: System, read: Expr, index: Expr, name: str, first: int, 
     """Return the error for one read outside its positions."""
     shown = "".join(c for c in str(read) if c != "'")
     side = "past the last" if low_ok else "before the first"
-    hint = "restrict the index, as in: for t <= T-2" if low_ok else "start the range later, as in t=1..T-1, or add: for t >= 1"  # noqa: E501
+    hint = (
+        "restrict the index, as in: for t <= T-2"
+        if low_ok
+        else "start the range later, as in t=1..T-1, or add: for t >= 1"
+    )
     return DeriveError(
         f"{shown} reads a position {side}: {name} has positions {first}..T-1 and {index} can leave "
         f"them",

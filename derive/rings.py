@@ -150,7 +150,7 @@ class Rational:
 MAX_CLEARED = 200_000
 
 
-class NeedMore(Exception):
+class NeedMoreError(Exception):
     """The context has too few generators."""
 
 
@@ -212,11 +212,11 @@ class Functions:
         """Return the place of a key's generator, new or known.
 
         Raises:
-            NeedMore: When the context is full.
+            NeedMoreError: When the context is full.
         """
         found = self.made.setdefault(key, len(self.made))
         if found >= self.size:
-            raise NeedMore
+            raise NeedMoreError
         return found
 
     def generator(self, key: Any) -> Rational:

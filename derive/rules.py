@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from derive.algebra import NAMED, fold_signature, lead_of
-from derive.normal import Normalizer, Undecided
+from derive.normal import Normalizer, UndecidedError
 from derive.terms import Atom, Closure, Ix, Term, fresh, multiply, renamed, substitute
 
 Rule = Callable[[Normalizer, Term], "list[Term] | None"]
@@ -122,7 +122,9 @@ def unfold_definitions(self: Normalizer, term: Term) -> list[Term] | None:
         if definition is None or not _may_unfold(self, term, atom):
             continue
         mapping = dict(zip(definition.params, places, strict=True))
-        body = [s for t in map(renamed, definition.terms) if (s := substitute(t, mapping)) is not None]
+        body = [
+            s for t in map(renamed, definition.terms) if (s := substitute(t, mapping)) is not None
+        ]
         if power > 0:
             return self.expand(term, atom, body)
         return _expand_inverse(self, term, atom, body)
@@ -227,7 +229,7 @@ def _product_dim(self: Normalizer, terms: tuple[Term, ...]) -> str | None:
     """Return the size name of a product's matrices; None for a scalar product."""
     system = self.algebra.system
     for term in terms:
-        for (name, places) in term.factors:
+        for name, places in term.factors:
             tensor = system.tensors.get(name)
             for (base, _), dim in zip(places, tensor.dims if tensor else (), strict=False):
                 if base in ("?r", "?c"):
@@ -358,12 +360,12 @@ def anchor_positions(self: Normalizer, term: Term) -> list[Term] | None:
     for name in term.bound:
         if not self.ordered(term, name):
             continue
-        offsets = [o for _, places in term.factors for b, o in places if b == name]
-        if offsets and min(offsets):
+        low = min((o for _, places in term.factors for b, o in places if b == name), default=0)
+        if low:
             twin = renamed(term)
             old = list(twin.bound)[list(term.bound).index(name)]
             dim = twin.bound[old]
-            moved = substitute(twin, {old: (old + "a", -min(offsets))})
+            moved = substitute(twin, {old: (old + "a", -low)})
             if moved is None:
                 return []
             moved.bound[old + "a"] = dim
@@ -391,7 +393,7 @@ def settle_guards(self: Normalizer, term: Term) -> list[Term] | None:
         if limit is None and c == standard:
             continue
         if abs(c - standard) > MAX_PEEL:
-            raise Undecided(f"a range reaches {abs(c - standard)} positions past its place")
+            raise UndecidedError(f"a range reaches {abs(c - standard)} positions past its place")
         return _peel(rest, pair, c, standard, limit is None)
     return None
 
@@ -434,7 +436,7 @@ def count_unused(self: Normalizer, term: Term) -> list[Term] | None:
 
 
 def _count_range(self: Normalizer, rest: Term, name: str) -> list[Term] | None:
-    """Return (last - first + 1) copies of a term for a position with one lower and one upper guard."""
+    """Return last - first + 1 copies of a term, for a position with one guard at each end."""
     lows = [(a, c) for (a, b), c in rest.guards.items() if b == name]
     highs = [(b, c) for (a, b), c in rest.guards.items() if a == name]
     if len(lows) != 1 or len(highs) != 1:

@@ -1,7 +1,7 @@
 """The second prover: both sides as rational functions of free generators, at explicit sizes.
 
-Fully mechanical, by python-flint polynomials; it shares no lowering with the normal form. It decides
-at the sizes given and says nothing of others.
+Fully mechanical, by python-flint polynomials; it shares no lowering with the normal form. It
+decides at the sizes given and says nothing of others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Literal
 from derive.errors import DeriveError
 from derive.explicit import Worlds, instances
 from derive.nodes import tensor_name, walk
-from derive.rings import Functions, NeedMore
+from derive.rings import Functions, NeedMoreError
 from derive.statement import Identity
 
 Outcome = Literal["proved", "different", "undecided", "no instance"]
@@ -36,8 +36,9 @@ def decide(
         seconds: Time after which it gives up.
 
     Returns:
-        ``proved`` (equal as rational functions, for every class of each one-hot row), ``different``,
-        ``undecided`` (out of time, too many generators or classes) or ``no instance``.
+        ``proved`` (equal as rational functions, for every class of a one-hot row),
+        ``different``, ``undecided`` (out of time, too many generators or classes), or
+        ``no instance``.
     """
     end, size = time.perf_counter() + seconds, 48
     if not any(True for _ in instances(identity, sizes)):
@@ -45,7 +46,7 @@ def decide(
     while size <= MAX_GENERATORS:
         try:
             return _decide(identity, sizes, assumes, size, end)
-        except NeedMore:
+        except NeedMoreError:
             size *= 2
         except (TimeoutError, DeriveError):
             return "undecided"
@@ -95,7 +96,9 @@ def _equal(
 def upstream(identity: Identity) -> frozenset[str]:
     """Return every tensor on which the statement's values depend."""
     system = identity.system
-    waiting = [n for side in (identity.lhs, identity.rhs) for n in map(tensor_name, walk(side)) if n]
+    waiting = [
+        n for side in (identity.lhs, identity.rhs) for n in map(tensor_name, walk(side)) if n
+    ]
     seen: set[str] = set()
     while waiting:
         name = waiting.pop()

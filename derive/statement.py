@@ -47,13 +47,14 @@ def read_statement(system: System, text: str) -> Identity:
     scope = system.scope
     syntax = S.parse_statement(text, scope.is_name)
     elaborator = Elaborator(scope, text)
+    elaborator.check_names(syntax)
     free = bind_free(elaborator, syntax)
     for condition in syntax.conditions:
         left, right = condition.left, condition.right
         if isinstance(left, S.Name) and isinstance(right, S.Name):
             elaborator.ordered.add((left.name, right.name))
     sides = [elaborator.value(side, free) for side in (syntax.lhs, syntax.rhs)]
-    axes, turned = common_axes(elaborator, syntax, *sides)
+    axes = common_axes(elaborator, syntax, *sides)
     opened = tuple((index_symbol(n), d) for n, d in zip(axis_names(axes, free), axes, strict=True))
     lhs, rhs = (side.build(tuple(s for s, _ in opened)[len(axes) - len(side.axes) :])
                 for side in sides)  # fmt: skip
@@ -91,12 +92,14 @@ def axis_names(axes: tuple[Dim, ...], free: dict[str, tuple[sp.Symbol, Dim]]) ->
     return letters[: len(axes)]
 
 
-def common_axes(elaborator: Elaborator, syntax: S.Statement, left: Val, right: Val) -> tuple[tuple[Dim, ...], bool]:  # fmt: skip
+def common_axes(
+    elaborator: Elaborator, syntax: S.Statement, left: Val, right: Val
+) -> tuple[Dim, ...]:
     """Return the open axes of both sides; they must agree (a scalar right side is broadcast)."""
     names = [[d.name for d in side.axes] for side in (left, right)]
     if names[0] != names[1] and names[1]:
         raise DeriveError(
-            f"the sides have different shapes: {left.shape} on the left, {right.shape} on the right",
+            f"the sides have shapes {left.shape} on the left and {right.shape} on the right",
             text=elaborator.text,
             at=syntax.rhs.span[0],
         )
@@ -107,7 +110,7 @@ def common_axes(elaborator: Elaborator, syntax: S.Statement, left: Val, right: V
             at=syntax.rhs.span[0],
             hint="turn one of them with .T",
         )
-    return left.axes, left.turned
+    return left.axes
 
 
 def check_conditions(elaborator: Elaborator, syntax: S.Statement,

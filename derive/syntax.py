@@ -300,7 +300,9 @@ class Parser:
 
     def is_differential(self, name: str) -> bool:
         """Tell whether a name is d followed by a known name, and not itself a known name."""
-        return name[0] == "d" and len(name) > 1 and not self.is_name(name) and self.is_name(name[1:])
+        return (
+            name[0] == "d" and len(name) > 1 and not self.is_name(name) and self.is_name(name[1:])
+        )
 
     def derivative(self, kind: str, token: Token) -> Deriv:
         """Parse the rest of ``dA/dB`` or ``partial A/partial B``."""

@@ -57,9 +57,7 @@ def of_expression(expr, env, values):
     envs = [env]
     for symbol, first, last in reversed(expr.limits):
         envs = [
-            {**e, symbol: i}
-            for e in envs
-            for i in range(integer(first, e), integer(last, e) + 1)
+            {**e, symbol: i} for e in envs for i in range(integer(first, e), integer(last, e) + 1)
         ]
     return sum((of_expression(expr.function, e, values) for e in envs), Fraction(0))
 

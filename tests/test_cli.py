@@ -7,6 +7,7 @@ import types
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from typer.testing import CliRunner
 
@@ -15,6 +16,7 @@ from derive.cli import app
 from derive.errors import DeriveError
 from derive.options import CheckOptions, read_sizes
 from derive.report import Report
+from derive.report.json import schema
 
 RUN = CliRunner()
 STATEMENT = "dL/dW_h = sum(t, g_z[t].T @ h[t-1])"
@@ -240,3 +242,54 @@ def test_an_ascii_terminal_gets_ascii() -> None:
     env = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, check=True)
     assert done.stdout == b"\\u2202L\n"
+
+
+# with the real pipeline
+
+
+def test_a_claim_end_to_end() -> None:
+    done = run("check", "bptt", "--claim", "hidden-weights-gradient", "--format", "json")
+    assert done.exit_code == 0
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, schema())
+    (found,) = document["results"]
+    assert (found["verdict"], found["scope"]) == ("proved", "all sizes")
+    kinds = {e["kind"] for e in found["evidence"] if e["count"]}
+    assert {"proof", "module", "finite_difference", "complex_step", "random_sizes"} <= kinds
+
+
+def test_a_wrong_statement_end_to_end() -> None:
+    wrong = "dL/dW_h = sum(t, g_z[t].T @ h[t])"
+    done = run("check", "bptt", "--statement", wrong, "--loss", "final")
+    assert done.exit_code == 1
+    assert "✗ ∂L/∂W_h = Σₜ (gᶻₜ)ᵀ hₜ\n    refuted at T=1 " in done.stdout
+    assert "did you mean" in done.stdout and "t-1" in done.stdout
+
+
+def test_an_unknown_name_end_to_end() -> None:
+    done = run("check", "bptt", "--statement", "g_hh[t] = g_h[t]")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        "error: unknown name 'g_hh'", "  g_hh[t] = g_h[t]", "  ^", "  hint: did you mean 'g_h'?",
+    ]  # fmt: skip
+
+
+PAGE = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+MINE = PAGE.split("```toml\n")[1].split("```")[0]
+
+
+@pytest.mark.parametrize(("old", "new", "status", "message"), [
+    ("", "", 0, "1 printed number certified"),
+    ("0.1974", "0.1975", 1, "printed 0.1975, exact 0.1973753"),
+    ('expected = "fails"', "", 1, "refuted at T="),
+    ("- y\"", "- x\"", 2, "error: "),
+    ("quantity", "quantitty", 2, "did you mean 'quantity'?"),
+])  # fmt: skip
+def test_the_case_of_the_readme(
+    old: str, new: str, status: int, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(MINE.replace(old, new) if old else MINE, "utf-8")
+    done = run("check", str(path))
+    assert done.exit_code == status
+    assert message in (done.stderr if status == 2 else done.stdout)

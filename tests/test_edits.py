@@ -6,10 +6,10 @@ import pytest
 
 from derive import topics
 from derive.edits import edits, equivalent_or_false, suggest
+from derive.errors import DeriveError
 from derive.prove import prove
 from derive.refute import refute
 from derive.second import decide
-from derive.errors import DeriveError
 from derive.statement import read_statement
 
 CLAIMS = [
@@ -69,7 +69,7 @@ def test_neither_prover_proves_a_refuted_variant():
 @pytest.mark.parametrize(
     ("text", "after"),
     (
-        ("dL/dW_h = sum(t, g_z[t].T @ h[t])", "t-1"),
+        ("dL/dW_h = sum(t, g_z[t].T @ h[t])", "h[t-1]"),
         ("dL/dW_h = sum(t, h[t-1].T @ g_z[t])", "g_z[t].T @ h[t-1]"),
         ("g_h[t-1] = g_z[t] @ W_h.T", "W_h"),
         ("g_z[t] = g_h[t]*(1 + h[t]^2)", "-"),

@@ -37,6 +37,7 @@ def delay_line():
 
 def attempt(system, text, assumes=()):
     delay_line()
+    module._proofs.clear()
     return prove(read_statement(system, text), assumes)
 
 

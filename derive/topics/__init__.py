@@ -77,6 +77,8 @@ def load(name: str) -> Topic:
     return topic
 
 
-def claim(id: str, statement: str, title: str, system: str, loss: str = "", **more: object) -> Claim:
+def claim(
+    id: str, statement: str, title: str, system: str, loss: str = "", **more: object
+) -> Claim:
     """Return a claim; its topic is the first part of its id."""
     return Claim(id, id.split(".")[0], statement, title, system, loss, **more)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from derive.claim import Claim
 from derive.equation import System, build_system
 from derive.topics import Topic, claim
-from derive.topics.rnn import CELL, HEAD, LOSSES, MEANINGS, SHAPES, rnn_system
+from derive.topics.rnn import CELL, LOSSES, MEANINGS, SHAPES, rnn_system
 
 FINAL, EACH = "final", "per_position"
 
@@ -178,8 +178,8 @@ def uses() -> tuple[Claim, ...]:
               s, FINAL),
         claim("bptt.first-use-norm", "sqnorm(G[0]) = sqnorm(g_z[0])*sqnorm(h[-1])",
               "The first use vanishes if and only if its signal or h[-1] does", s, FINAL),
-        claim("bptt.first-use-zero-state", "G[0,j,r] = 0", "With h[-1] = 0 the first use adds nothing",
-              s, FINAL, assumes=("h[-1,r] = 0",)),
+        claim("bptt.first-use-zero-state", "G[0,j,r] = 0",
+              "With h[-1] = 0 the first use adds nothing", s, FINAL, assumes=("h[-1,r] = 0",)),
         claim("bptt.first-use-zero-signal", "G[0,j,r] = 0",
               "With no signal at position 0 neither", s, FINAL, assumes=("g_z[0,j] = 0",)),
         claim("bptt.first-use-always-zero", "G[0,j,r] = 0", "It is not always zero", s, FINAL,
