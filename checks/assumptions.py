@@ -61,7 +61,7 @@ def pinned(identity: Identity, sizes: Mapping[str, int], pin: Pins) -> Array:
 def assume(
     assumes: Sequence[Identity], pin: Pins, givens: Givens, sizes: Mapping[str, int]
 ) -> dict[str, Array] | None:
-    """Return givens with the assumed entries set, None if an assumption does not fix given entries."""
+    """Return givens with the assumed entries set, None if an assumption fixes other entries."""
     out = {n: np.array(a) for n, a in givens.items()}
     for assumption in assumes:
         if not assign(assumption, pin, out, sizes):
@@ -96,7 +96,7 @@ def assign(
 
 def given_array(system: System, name: str, places: Sequence[Affine], givens: dict[str, Array],
                 sizes: Mapping[str, int]) -> tuple[Array, int] | None:  # fmt: skip
-    """Return the array that holds these entries and its first position, None if they are computed."""
+    """Return the array that holds these entries and its first position; None if computed."""
     if name in givens:
         return givens[name], 0
     tensor: Any = system.tensors[name]

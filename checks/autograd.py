@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,8 @@ class Kept:
 
     def __call__(self, name: str, value: Any) -> Any:
         """Record the next position of a tensor and return what is read from then on."""
+        if any(value is other for other in chain.from_iterable(self.leaf.values())):
+            value = value.clone()  # a tensor that only renames another is still one of its own
         seen = value
         if self.cut:
             seen = value.detach().requires_grad_()

@@ -138,12 +138,10 @@ class Builder:
         direction = sense(group)
         self.emitter.recurrent = frozenset(e.tensor.name for e in group)
         spans = [span_of(e) for e in group]
-        lows = sorted({s.first.offset for s in spans}, reverse=direction < 0)
+        lows = sorted({s.first.offset for s in spans})
         size = self.emitter.size(group[0].tensor.dims[0].symbol)
-        edges = sorted(lows)
-        chunks = [(low, *map(str, edges[i + 1 : i + 2])) for i, low in enumerate(edges)]
-        for chunk in chunks if direction > 0 else reversed(chunks):
-            low, stop = chunk[0], chunk[1] if len(chunk) > 1 else size
+        chunks = list(zip(lows, [*map(str, lows[1:]), size], strict=True))
+        for low, stop in chunks if direction > 0 else reversed(chunks):
             part = [e for e, s in zip(group, spans, strict=True) if s.first.offset <= low]
             walk = f"range({low}, {stop})"
             if direction < 0:

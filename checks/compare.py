@@ -61,7 +61,8 @@ def compare(
     if not count:
         return Evidence(kind, against, 0, None, tolerance, scope, seconds, False,
                         detail="nothing was compared", independent=independent)  # fmt: skip
-    gap = np.where(mask, np.abs(got - want), 0.0)
+    with np.errstate(invalid="ignore"):
+        gap = np.where(mask, np.abs(got - want), 0.0)
     gap = np.where(np.isfinite(gap), gap, np.inf)  # a NaN is the worst place, not the best
     place = tuple(int(i) for i in np.unravel_index(int(np.argmax(gap)), gap.shape))
     error = relative(float(gap[place]), scale)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+import numpy as np
+
 from derive.checks.build import Builder, Code
 from derive.checks.runtime import numpy_helpers
 from derive.checks.storage import Array, Storage, infer_sizes, size_of
@@ -97,7 +99,9 @@ class Program:
         store = Storage(self, sizes, givens, injections or {})
         code = self.code(store.batched)
         arrays = store.load(code)
-        code.run(numpy_helpers(store.dtype, stop), [size_of(s, sizes) for s in code.sizes], arrays)
+        numbers = [size_of(s, sizes) for s in code.sizes]
+        with np.errstate(all="ignore"):  # a NaN goes on to the comparison, which refuses it
+            code.run(numpy_helpers(store.dtype, stop), numbers, arrays)
         return store.results(code, arrays)
 
 

@@ -1,221 +1,31 @@
-"""All numeric evidence for a statement: its left side by an oracle, its right side by us.
-
-Whatever depends on the system and its givens alone is computed once and shared by all statements
-about them.
-"""
+"""All numeric evidence for a statement: its left side by an oracle, its right side by us."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
 from derive import syntax as S
-from derive.checks import autograd, complex_step, finite_difference, modules
-from derive.checks.assumptions import assume, pinned, pins
+from derive.checks import finite_difference
+from derive.checks.bench import Bench, Point, bench, point
 from derive.checks.compare import compare, rounding
-from derive.checks.sides import entries, has_derivative, measured, positions
-from derive.checks.sizes import default_sizes, random_givens, random_sizes
-from derive.checks.storage import Array, infer_sizes
-from derive.checks.table import Givens, Ours, Table, UnavailableError
+from derive.checks.sides import entries, has_derivative
+from derive.checks.sizes import random_sizes
+from derive.checks.storage import Array
+from derive.checks.table import Givens
 from derive.claim import Evidence
-from derive.equation import System
-from derive.errors import DeriveError, nearest
 from derive.index import Expr
 from derive.nodes import entry_indices, kind, tensor_name
 from derive.statement import Identity
 
 DRAWS = 2
 """How many sets of random sizes are checked."""
-PINS = 3
-"""How many values of an index that an assumption fixes are checked; one at random sizes."""
 DIRECTIONS = 8
 """How many random directions stand for a tensor that is too large to perturb entry by entry."""
-DTYPES = ("float32", "float64")
-
-
-@dataclass
-class Bench:
-    """A system at one point, with every table that was asked for."""
-
-    system: System
-    givens: dict[str, Array]
-    sizes: dict[str, int]
-    dtype: np.dtype[Any]
-    tables: dict[str, Table | None] = field(default_factory=dict)
-    measures: dict[Any, tuple[Array, float]] = field(default_factory=dict)
-    assumed: dict[Any, Bench | None] = field(default_factory=dict)
-
-    @property
-    def scope(self) -> str:
-        """The sizes as shown in reports."""
-        return " ".join(f"{n}={v}" for n, v in self.sizes.items())
-
-    def table(self, name: str) -> Table | None:
-        """Return a table by its kind of evidence, or ``ours``."""
-        if name not in self.tables:
-            make = TABLES[name]
-            self.tables[name] = make(self.system, self.givens, self.sizes)
-        return self.tables[name]
-
-    def under(self, assumes: Sequence[Identity], pin: Mapping[Any, int]) -> Bench | None:
-        """Return the bench at which assumptions hold, None if they fix no given entries."""
-        key = (*(a.text for a in assumes), *sorted((str(s), n) for s, n in pin.items()))
-        if key not in self.assumed:
-            givens = assume(assumes, pin, self.givens, self.sizes)
-            made = None if givens is None else Bench(self.system, givens, self.sizes, self.dtype)
-            self.assumed[key] = made
-        return self.assumed[key]
-
-    def where(self, identity: Identity) -> Array:
-        """Return where a statement speaks at these sizes."""
-        key = ("where", identity.lhs, identity.rhs, identity.free, identity.conditions)
-        if key not in self.measures:
-            self.measures[key] = positions(identity, self.sizes), 0.0
-        return self.measures[key][0]
-
-    def side(self, expr: Expr, identity: Identity, name: str) -> tuple[Array, float] | None:
-        """Return a side's values and magnitude by a table, None if the table cannot say."""
-        key = (expr, identity.free, name)
-        if key not in self.measures:
-            table = self.table(name)
-            if table is None:
-                return None
-            try:
-                self.measures[key] = measured(expr, identity.free, table, self.sizes)
-            except UnavailableError:
-                return None
-        return self.measures[key]
-
-
-TABLES: Mapping[str, Callable[[System, Givens, Mapping[str, int]], Table | None]] = {
-    "ours": Ours,
-    "module": modules.module,
-    "module_steps": lambda system, givens, sizes: modules.module(system, givens, sizes, 1),
-    "autograd": autograd.table,
-    "complex_step": complex_step.table,
-    "finite_difference": finite_difference.table,
-}
 DERIVATIVE_KINDS = ("module", "autograd", "complex_step", "finite_difference")
 FORWARD_KINDS = ("module", "autograd")
-_benches: dict[Any, Bench] = {}
-
-
-@dataclass(frozen=True)
-class Point:
-    """Where a statement is evaluated: a bench, or one for each value of a pinned index."""
-
-    main: Bench
-    parts: tuple[tuple[Bench, Array], ...] = ()
-
-    def side(self, expr: Expr, identity: Identity, name: str) -> tuple[Array, float] | None:
-        """Return a side by a table, put together from the parts."""
-        if not self.parts:
-            return self.main.side(expr, identity, name)
-        out: Array | None = None
-        scale = 0.0
-        for part, mask in self.parts:
-            found = part.side(expr, identity, name)
-            if found is None:
-                return None
-            out = found[0] if out is None else np.where(mask, found[0], out)
-            scale = max(scale, found[1])
-        assert out is not None
-        return out, scale
-
-    def where(self, identity: Identity) -> Array:
-        """Return which positions are evaluated."""
-        inside = self.main.where(identity)
-        if not self.parts:
-            return inside
-        covered = np.logical_or.reduce([mask for _, mask in self.parts])
-        return np.asarray(inside & covered)
-
-    def table(self, name: str) -> Table | None:
-        """Return a table of the first part, for its name and scales."""
-        return (self.parts[0][0] if self.parts else self.main).table(name)
-
-
-def point(
-    here: Bench, identity: Identity, assumes: Sequence[Identity], most: int = PINS
-) -> Point | None:
-    """Return the point of a statement under its assumptions, None if they fix no given entries."""
-    if not assumes:
-        return Point(here)
-    parts = []
-    for pin in pins(identity, assumes, here.sizes, most):
-        bench_there = here.under(assumes, pin)
-        if bench_there is None:
-            return None
-        parts.append((bench_there, pinned(identity, here.sizes, pin)))
-    return Point(here, tuple(parts))
-
-
-_canonical: dict[int, tuple[System, System]] = {}
-_shared: dict[Any, System] = {}
-
-
-def canonical(system: System) -> System:
-    """Return the first system seen with these equations: a convention changes no number."""
-    made = _canonical.get(id(system))
-    if made is None or made[0] is not system:
-        key = (
-            tuple((e.tensor.name, e.indices, e.rhs) for e in (*system.equations, *system.derived)),
-            tuple(system.tensors.values()),
-            tuple(system.dims),
-            tuple(system.initial.items()),
-            system.loss,
-            id(modules.row_of(system)),
-        )
-        made = system, _shared.setdefault(key, system)
-        _canonical[id(system)] = made
-    return made[1]
-
-
-def bench(system: System, givens: Givens | None, sizes: Mapping[str, int] | None, seed: int,
-          dtype: str) -> Bench:  # fmt: skip
-    """Return the shared bench of a system at a point.
-
-    Args:
-        system: With its loss selected.
-        givens: Arrays or nested numbers by tensor name; what is missing is drawn from the seed.
-        sizes: Numbers for sizes that the givens do not show.
-        seed: For what is drawn.
-        dtype: ``float64`` or ``float32``.
-
-    Raises:
-        DeriveError: On an unknown dtype or size, or shapes that do not fit.
-    """
-    system = canonical(system)
-    if dtype not in DTYPES:
-        raise DeriveError(f"dtype is {' or '.join(DTYPES)}; found {dtype!r}")
-    arrays = {n: np.array(v, dtype) for n, v in (givens or {}).items()}
-    marks = tuple((n, a.shape, a.tobytes()) for n, a in sorted(arrays.items()))
-    key = (id(system), marks, tuple(sorted((sizes or {}).items())), seed, dtype)
-    if key not in _benches or _benches[key].system is not system:
-        shown = infer_sizes(system.tensors, arrays)
-        full = default_sizes(system, {**(sizes or {}), **shown})
-        filled = random_givens(system, full, seed, dtype)
-        filled |= {n: fitted(n, a, filled) for n, a in arrays.items()}
-        _benches[key] = Bench(system, filled, full, np.dtype(dtype))
-    return _benches[key]
-
-
-def fitted(name: str, array: Array, filled: Givens) -> Array:
-    """Return a given in the shape that is drawn for it; one initial row may stand alone.
-
-    Raises:
-        DeriveError: If the given has another shape, or is none.
-    """
-    if name not in filled:
-        raise DeriveError(f"{name} is computed, not given", hint=nearest(name, filled))
-    want = filled[name].shape
-    if array.shape not in (want, want[1:]) or (array.shape != want and want[0] != 1):
-        raise DeriveError(f"{name} has shape {want} at these sizes; found {array.shape}")
-    return array.reshape(want)
 
 
 def evidence_for(

@@ -23,13 +23,13 @@ class Module:
     Args:
         name: As reported.
         forward: The function.
-        shown: Values that it shows but does not read again: no derivative by them.
+        closed: No derivative by these: values that it shows but does not read again, class targets.
         shared: Its rows share parameters: no derivative of many entries by a parameter.
     """
 
     name: str
     forward: F.Forward
-    shown: frozenset[str] = frozenset()
+    closed: frozenset[str] = frozenset()
     shared: bool = False
 
 
@@ -69,7 +69,7 @@ FINAL = {"final": "1/2*sum(j, (h[T-1,j] - y[j])^2)"}
 BOTH = FINAL | {"per_position": "mean(t, l[t])"}
 SEQUENCE = Module("torch.nn.RNN", F.nn_rnn, frozenset({"h", "p"}))
 STEPS = Module("torch.nn.RNNCell", F.nn_rnn_cell, frozenset({"p"}), shared=True)
-SOFTMAX = Module("torch.nn.functional", F.functional_softmax, frozenset({"p", "l", "lse"}))
+SOFTMAX = Module("torch.nn.functional", F.functional_softmax, frozenset({"p", "l", "lse", "Y"}))
 
 RNN = Row(F.rnn, CELL + HEAD, BOTH, (SEQUENCE, STEPS))
 
@@ -181,7 +181,7 @@ class ModuleTable(Autograd):
             UnavailableError: By a value inside the module, or for local derivatives.
         """
         shared = self.module.shared and self.system.tensors[wrt].role == "parameter" and of != "L"
-        if cut or shared or wrt in self.module.shown:
+        if cut or shared or wrt in self.module.closed:
             raise UnavailableError(f"{self.name} does not show how it reads {wrt}")
         return super().derivative(of, wrt, cut)
 

@@ -145,6 +145,8 @@ def claim_of(case: Case, expect: Expect, number: int) -> Claim:
     group = case.group(expect.group)
     at = ", ".join(f"{k}={v}" for k, v in expect.at.items())
     title = f"{expect.quantity} at {at}" if at else expect.quantity
+    if expect.replay:
+        title = f"largest error, {expect.quantity.replace('_', ' ')}"
     place = f"line-{expect.line}" if expect.line is not None else f"expect-{number + 1}"
     return Claim(
         id=f"{case.id}.printed-{place}-{number + 1}",

@@ -157,7 +157,7 @@ def replay_result(case: Case, expect: Expect, number: int) -> Result:
     (shown,) = display.scalars
     judged = judge(shown, lambda _: Fraction(figure.value), mode=expect.rounding,
                    interval=expect.interval, where=expect.where,
-                   quantity=f"max error, {expect.quantity}", line=expect.line)  # fmt: skip
+                   quantity=claim.title, line=expect.line)  # fmt: skip
     if judged.status == "wrong" and (reason := elsewhere(figure, shown)):
         return Result(claim, Verdict("undecided", "these numbers", "replay", reason), case=case.id)
     verdict = replace(verdict_of((judged,)), kind="replay")

@@ -17,6 +17,7 @@ import sympy as sp
 from derive.checks.layout import Layout, Slot, whole
 from derive.checks.rules import Lowering
 from derive.checks.runtime import compiled, numpy_helpers
+from derive.checks.storage import Array, size_of
 from derive.equation import System
 from derive.errors import DeriveError
 from derive.index import Dim, Expr, Tensor, affine
@@ -24,7 +25,6 @@ from derive.nodes import entry_indices, kind, tensor_name
 from derive.statement import Identity
 
 if TYPE_CHECKING:
-    from derive.checks.storage import Array
     from derive.checks.table import Table
 
 Free = tuple[tuple[sp.Symbol, Dim], ...]
@@ -140,7 +140,9 @@ def measured(expr: Expr, free: Free, table: Table, sizes: Mapping[str, int]) -> 
     code, note = side(table.system, expr, free), Magnitude()
     arrays = code.load(table)
     dtype = np.result_type(np.float32, *arrays) if arrays else np.dtype(np.float64)
-    value = code.run(numpy_helpers(dtype, None, note), [sizes[s] for s in code.sizes], arrays)
+    numbers = [size_of(s, sizes) for s in code.sizes]
+    with np.errstate(all="ignore"):  # a NaN goes on to the comparison, which refuses it
+        value = code.run(numpy_helpers(dtype, None, note), numbers, arrays)
     full = np.broadcast_to(np.asarray(value), tuple(sizes[d.name] for _, d in free))
     note(full)
     return full, note.value

@@ -10,7 +10,6 @@ import numpy as np
 
 from derive.equation import System
 from derive.errors import DeriveError, nearest
-from derive.index import Tensor
 
 DEFAULTS = {"T": 4, "D": 2, "H": 3, "C": 5}
 """Unequal, so that a transposed factor does not fit by chance."""
@@ -55,11 +54,6 @@ def random_sizes(system: System, seed: int) -> dict[str, int]:
     return dict(zip(names, rng.sample(pool, len(names)), strict=True))
 
 
-def wanted(system: System) -> list[Tensor]:
-    """Return the tensors that a run needs: the givens, then the initial rows (as ``X_init``)."""
-    return list(system.givens)
-
-
 def random_givens(system: System, sizes: Mapping[str, int], seed: int,
                   dtype: Any = np.float64) -> dict[str, np.ndarray[Any, Any]]:  # fmt: skip
     """Return seeded values for every given tensor and every given initial row.
@@ -69,7 +63,7 @@ def random_givens(system: System, sizes: Mapping[str, int], seed: int,
     """
     rng = np.random.default_rng(seed)
     found = {}
-    for tensor in wanted(system):
+    for tensor in system.givens:
         shape = tuple(sizes[d.name] for d in tensor.dims)
         if tensor.onehot:
             rows = rng.integers(0, shape[-1], size=shape[:-1])

@@ -49,8 +49,12 @@ class Table:
     def read(self, key: tuple[str, ...]) -> Array:
         """Return ``(tensor, X)``, ``(Total, X, Y)`` or ``(Partial, X, Y)``, computed once."""
         if key not in self.known:
-            make = {"tensor": self.tensor, "Total": self.total, "Partial": self.partial}[key[0]]
-            self.known[key] = make(*key[1:])
+            kind, name, *wrt = key
+            if kind == "tensor":
+                self.known[key] = self.tensor(name)
+            else:
+                make = self.total if kind == "Total" else self.partial
+                self.known[key] = make(name, wrt[0])
         return self.known[key]
 
     def tensor(self, name: str) -> Array:

@@ -29,6 +29,7 @@ class Loader:
 
     document: Document
     resolve: Resolve
+    convention: str = "row"
     systems: dict[str, System] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
 
@@ -41,9 +42,9 @@ class Loader:
             raise DeriveError(f"{self.document.file}: no table [case] with an id",
                               hint='begin with [case] and id = "my-case"')  # fmt: skip
         head = read_table(top["case"], keys.CASE)
-        convention = head.get("convention", "row")
+        self.convention = head.get("convention", "row")
         for name, entry in named(top, "system"):
-            self.systems[name] = self.system(name, entry, convention)
+            self.systems[name] = self.system(name, entry)
         for name, entry in named(top, "group"):
             self.groups[name] = self.group(name, entry)
         replays = {name: self.replay(name, entry) for name, entry in named(top, "replay")}
@@ -52,7 +53,7 @@ class Loader:
         return Case(
             id=head["id"],
             title=head.get("title", head["id"]),
-            convention=convention,
+            convention=self.convention,
             groups=self.groups,
             expects=tuple(self.expect(entry, replays) for _, entry in listed(top, "expect")),
             claims=claims,
@@ -64,11 +65,11 @@ class Loader:
             source=source or head["id"],
         )
 
-    def system(self, name: str, entry: Entry, convention: str) -> System:
+    def system(self, name: str, entry: Entry) -> System:
         """Build a system of the file."""
         values = read_table(entry, keys.SYSTEM)
         sizes, shapes, equations = (values.pop(k) for k in ("sizes", "tensors", "equations"))
-        values.setdefault("convention", convention)
+        values.setdefault("convention", self.convention)
         build = partial(build_system, name, sizes, shapes, equations, **values)
         return at_entry(entry, build)
 
@@ -82,7 +83,14 @@ class Loader:
             return name, self.systems[name]
         if not topic:
             raise entry.error(f"no system {system!r} in this file", nearest(system, self.systems))
-        return topic, at_entry(entry, lambda: self.resolve(topic, system))
+        found = at_entry(entry, lambda: self.resolve(topic, system))
+        if found.convention != self.convention:
+            raise entry.error(
+                f"the case is in the {self.convention} convention, system {found.name} of {topic} "
+                f"in the {found.convention} convention",
+                "change it in [case], or name another system of the topic",
+            )
+        return topic, found
 
     def group(self, name: str, entry: Entry) -> Group:
         """Read one worked example."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from derive.case_load import case_ids, find_case, load_text
 from derive.claim import Claim, Evidence, Result, Verdict
 from derive.equation import System
 from derive.errors import DeriveError, nearest
-from derive.judging import Judge, located, reads_loss
+from derive.judging import Judge, Lookup, located, reads_loss
 from derive.options import CheckOptions
 from derive.printing import to_latex, to_unicode
 from derive.report import Report, versions
@@ -45,23 +44,57 @@ class Job:
     hints: tuple[str, ...] = ()
 
 
-def check(targets: list[str], options: CheckOptions) -> Report:
+@dataclass(frozen=True)
+class Half:
+    """The half of a check that needs no torch.
+
+    Args:
+        claims: One `Symbolic` a claim, in the order of the jobs.
+        printed: Results on printed numbers.
+    """
+
+    claims: tuple[Symbolic, ...]
+    printed: tuple[Result, ...]
+
+
+@dataclass(frozen=True)
+class Symbolic:
+    """What is known of a claim without torch.
+
+    Args:
+        verdict: Proved, refuted or undecided.
+        evidence: Proofs and counterexamples.
+        numeric: Evidence of the numpy oracles, by kind.
+        latex: The statement in LaTeX.
+        unicode: The statement in Unicode.
+        suggestion: An edit that would make a refuted statement true.
+    """
+
+    verdict: Verdict
+    evidence: tuple[Evidence, ...]
+    numeric: tuple[Evidence, ...]
+    latex: str
+    unicode: str
+    suggestion: str | None
+
+
+def check(
+    targets: list[str], options: CheckOptions, half: Callable[[], Half] | None = None
+) -> Report:
     """Check topics, claims, cases, files, or everything.
 
     Args:
         targets: Topic names, claim ids, case ids, paths, ``all`` or ``-``.
         options: See `CheckOptions`.
+        half: Returns the symbolic half, where another process computes it.
 
     Raises:
         DeriveError: On an unknown target or unreadable input.
     """
     start = time.perf_counter()
-    warm = threading.Thread(target=warm_up, daemon=True)
-    warm.start()
-    plan = [part for target in targets for part in resolve(target, options)]
-    cases = list({p.id + p.path: p for p in plan if isinstance(p, Case)}.values())
-    jobs = [p for p in plan if isinstance(p, Job)]
-    results = [*claim_results(jobs, options), *case_results(cases, options)]
+    jobs, cases = plan(targets, options)
+    made = half() if half is not None else symbolic_half(jobs, cases, options)
+    results = [*claim_results(jobs, made, options), *made.printed, *replays(cases)]
     return Report(
         tuple(results),
         versions(),
@@ -71,9 +104,16 @@ def check(targets: list[str], options: CheckOptions) -> Report:
     )
 
 
-def warm_up() -> None:
-    """Import torch while the proofs run."""
-    import torch  # noqa: F401
+def plan(targets: list[str], options: CheckOptions) -> tuple[list[Job], list[Case]]:
+    """Return the claims and the cases to check."""
+    parts = [part for target in targets for part in resolve(target, options)]
+    cases = {p.id + p.path: p for p in parts if isinstance(p, Case)}
+    return [p for p in parts if isinstance(p, Job)], list(cases.values())
+
+
+def symbolic(targets: list[str], options: CheckOptions) -> Half:
+    """Return the symbolic half of a check, from its targets."""
+    return symbolic_half(*plan(targets, options), options)
 
 
 # Targets
@@ -85,7 +125,11 @@ def resolve(target: str, options: CheckOptions) -> Iterator[Job | Case]:
         yield from statement_jobs(target, options)
     elif target == "all":
         for name in topics.names():
-            yield from topic_parts(topics.load(name), options)
+            topic = topics.load(name)
+            cases = cases_for(name, replace(options, case=""))
+            yield from (topic_job(topic, claim, cases) for claim in topic.claims)
+        for name in case_ids():
+            yield from whole_case(find_case(name))
     elif target in topics.names():
         yield from topic_parts(topics.load(target), options)
     elif target == "-":
@@ -209,72 +253,108 @@ def usable(topic: Topic) -> tuple[str, ...]:
 
 def whole_case(case: Case) -> Iterator[Job | Case]:
     """Yield a case's claims, then the case for its numbers."""
+    own = tuple(c.claim.id for c in case.claims if c.claim.expected == "holds")
     for made in case.claims:
-        yield case_job(case, made)
+        yield case_job(case, made, own)
     yield case
 
 
-def case_job(case: Case, made: CaseClaim) -> Job:
-    """Return the job of a claim that a case makes."""
+def case_job(case: Case, made: CaseClaim, own: tuple[str, ...]) -> Job:
+    """Return the job of a claim that a case makes; the case's other claims may be lemmas."""
     topic = made.claim.topic
     hints = usable(topics.load(topic)) if topic in topics.names() else ()
     group = case.groups.get(made.group)
-    return Job(made.claim, made.system, case, group, hints)
+    return Job(made.claim, made.system, case, group, (*own, *hints))
 
 
 # Results
 
 
-def lookup(name: str) -> tuple[Claim, System]:
-    """Return a topic's claim and its system by id."""
-    topic = topics.load(name.split(".")[0])
-    claim = next(c for c in topic.claims if c.id == name)
-    return claim, topic.system_of(claim)
+def lookup_in(jobs: list[Job]) -> Lookup:
+    """Return a finder of claims by id: of the jobs at hand, else of the topics."""
+    own = {job.claim.id: (job.claim, job.system) for job in jobs}
+
+    def lookup(name: str) -> tuple[Claim, System]:
+        if name in own:
+            return own[name]
+        topic = topics.load(name.split(".")[0])
+        claim = next(c for c in topic.claims if c.id == name)
+        return claim, topic.system_of(claim)
+
+    return lookup
 
 
-def claim_results(jobs: Iterable[Job], options: CheckOptions) -> list[Result]:
-    """Judge every claim, then gather the numeric evidence for it."""
-    judge, jobs, results = Judge(lookup, options.seed, options.sizes), list(jobs), []
+def symbolic_half(jobs: list[Job], cases: list[Case], options: CheckOptions) -> Half:
+    """Judge every claim, run the numpy oracles, certify the printed numbers."""
+    from derive.checks.printed_case import printed_results
+
+    judge, made = Judge(lookup_in(jobs), options.seed, options.sizes), []
     for done, job in enumerate(jobs):
         if options.progress is not None:
             options.progress(done, len(jobs), job.claim.id)
         try:
-            results.append(claim_result(job, judge, options))
+            made.append(symbolic_claim(job, judge, options))
         except DeriveError as error:
             raise located(error, job.claim) from error
-    return results
+    printed = [row for case in cases for row in printed_results(case)]
+    return Half(tuple(made), tuple(printed))
 
 
-def claim_result(job: Job, judge: Judge, options: CheckOptions) -> Result:
-    """Judge one claim and gather its evidence."""
+def symbolic_claim(job: Job, judge: Judge, options: CheckOptions) -> Symbolic:
+    """Judge one claim, and run the oracles that need no torch."""
     made = judge.judge(job.claim, job.system, job.hints)
-    verdict, evidence = made.verdict, list(made.evidence)
-    if verdict.name != "refuted":
-        numeric = numeric_evidence(job, options)
-        evidence += numeric
-        verdict = with_numbers(verdict, numeric)
-    return Result(
-        job.claim,
-        verdict,
-        tuple(evidence),
-        case=job.case.id if job.case else None,
-        latex=to_latex(made.identity.syntax, job.system.scope),
-        unicode=to_unicode(made.identity.syntax, job.system.scope),
-        suggestion=made.suggestion,
+    refuted = made.verdict.name == "refuted"
+    return Symbolic(
+        made.verdict,
+        made.evidence,
+        () if refuted else numeric_evidence(job, options, NUMPY_KINDS),
+        to_latex(made.identity.syntax, job.system.scope),
+        to_unicode(made.identity.syntax, job.system.scope),
+        made.suggestion,
     )
 
 
-def numeric_evidence(job: Job, options: CheckOptions) -> list[Evidence]:
-    """Return what the oracles say, on the group's numbers or on random ones."""
+def claim_results(jobs: list[Job], half: Half, options: CheckOptions) -> list[Result]:
+    """Add the evidence of the torch oracles to what is known of each claim."""
+    results = []
+    for job, known in zip(jobs, half.claims, strict=True):
+        numeric: tuple[Evidence, ...] = ()
+        if known.verdict.name != "refuted":
+            numeric = (*numeric_evidence(job, options, TORCH_KINDS), *known.numeric)
+        results.append(
+            Result(
+                job.claim,
+                with_numbers(known.verdict, numeric),
+                (*known.evidence, *numeric),
+                case=job.case.id if job.case else None,
+                latex=known.latex,
+                unicode=known.unicode,
+                suggestion=known.suggestion,
+            )
+        )
+    return results
+
+
+NUMPY_KINDS = ("complex_step", "finite_difference")
+TORCH_KINDS = ("module", "autograd", "random_sizes")
+
+
+def numeric_evidence(
+    job: Job, options: CheckOptions, kinds: tuple[str, ...]
+) -> tuple[Evidence, ...]:
+    """Return what some oracles say, on the group's numbers or on random ones."""
     from derive.checks.evidence import evidence_for
 
     identity = read_statement(job.system, job.claim.statement)
     assumed = tuple(read_statement(job.system, text) for text in job.claim.assumes)
     known: Any = job.group.givens if job.group is not None and not options.sizes else None
-    return evidence_for(identity, known, options.sizes, options.seed, options.dtype, assumed)
+    found = evidence_for(
+        identity, known, options.sizes, options.seed, options.dtype, assumed, kinds
+    )
+    return tuple(e for e in found if e.kind in kinds)
 
 
-def with_numbers(verdict: Verdict, numeric: list[Evidence]) -> Verdict:
+def with_numbers(verdict: Verdict, numeric: tuple[Evidence, ...]) -> Verdict:
     """Confirm an undecided claim by independent oracles that all agree."""
     if verdict.name != "undecided" or not numeric:
         return verdict
@@ -283,15 +363,10 @@ def with_numbers(verdict: Verdict, numeric: list[Evidence]) -> Verdict:
     return verdict
 
 
-def case_results(cases: Iterable[Case], options: CheckOptions) -> list[Result]:
-    """Certify the printed numbers of the cases, and replay their recorded runs."""
-    from derive.checks.printed_case import printed_results
-
+def replays(cases: Iterable[Case]) -> list[Result]:
+    """Replay the recorded runs of the cases."""
     results: list[Result] = []
     for case in cases:
-        if options.progress is not None:
-            options.progress(0, 1, f"printed numbers of {case.id}")
-        results += printed_results(case)
         if any(e.replay for e in case.expects):
             from derive.checks.replay import replay_results
 

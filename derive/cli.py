@@ -7,13 +7,19 @@ everything is as expected, 1 something is not, 2 usage, unreadable input or an i
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from derive.errors import DeriveError
+
+if TYPE_CHECKING:
+    from derive.checking import Half
+    from derive.options import CheckOptions
+    from derive.report import Report
 
 AS_EXPECTED, USAGE, INTERRUPTED = 0, 2, 130
 DEBUG = "derive.debug"
@@ -98,6 +104,27 @@ def main(
     """Check derivations of sequence models: proved for every size, checked against PyTorch."""
 
 
+def run(targets: list[str], options: CheckOptions) -> Report:
+    """Check; where it pays, the symbolic half runs in a process of its own."""
+    from derive.parallel import Later, can_fork
+
+    def symbolic() -> Half:
+        from derive.checking import symbolic as half
+
+        return half(targets, replace(options, progress=None))
+
+    if options.jobs == 1 or "-" in targets or not can_fork():
+        from derive.checking import check
+
+        return check(targets, options)
+    later = Later(symbolic, True)
+    import torch  # noqa: F401 - the longest import, while the other process proves
+
+    from derive.checking import check
+
+    return check(targets, options, later.result)
+
+
 @app.command()
 def check(
     targets: Annotated[
@@ -124,7 +151,7 @@ def check(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random inputs.")] = 0,
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
     device: Annotated[str, typer.Option(help="A torch device.")] = "cpu",
-    jobs: Annotated[int, typer.Option(min=1, help="How many processes.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=2, help="How many processes.")] = 2,
     form: Annotated[
         str,
         typer.Option(
@@ -163,8 +190,6 @@ def check(
         cache=not no_cache,
         progress=progress,
     )
-    from derive.checking import check as run
-
     with progress:
         report = run(targets, options)
     emit(report, form, output, quiet)

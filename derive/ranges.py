@@ -7,6 +7,8 @@ a backward recursion, zero), nothing else may.
 
 from __future__ import annotations
 
+import re
+
 from derive.algebra import Edges, size_base
 from derive.equation import System
 from derive.errors import DeriveError
@@ -104,7 +106,7 @@ def _check_read(identity: Identity, read: Expr, edges: Edges, past: int) -> None
 def range_error(system: System, read: Expr, index: Expr, name: str, first: int, low_ok: bool,
                 text: str) -> DeriveError:  # fmt: skip
     """Return the error for one read outside its positions."""
-    shown = "".join(c for c in str(read) if c != "'")
+    shown, place_ = (re.sub(r"'\w+", "", str(e)) for e in (read, index))
     side = "past the last" if low_ok else "before the first"
     hint = (
         "restrict the index, as in: for t <= T-2"
@@ -112,9 +114,9 @@ def range_error(system: System, read: Expr, index: Expr, name: str, first: int, 
         else "start the range later, as in t=1..T-1, or add: for t >= 1"
     )
     return DeriveError(
-        f"{shown} reads a position {side}: {name} has positions {first}..T-1 and {index} can leave "
-        f"them",
+        f"{shown} reads a position {side}: {name} has positions {first}..T-1 "
+        f"and {place_} can leave them",
         text=text,
-        at=max(0, text.find(name)),
+        at=max(0, text.find(f"{name}[")),
         hint=hint,
     )

@@ -138,8 +138,7 @@ def _may_unfold(self: Normalizer, term: Term, atom: Atom) -> bool:
         return False
     if ":" in name or not self.algebra.needs_position(name):
         return True
-    (base, offset) = places[0]
-    return offset >= 0 if base == "" else self.closure(term).implies(("", 0), (base, offset))
+    return _from_zero(self, term, places[0])
 
 
 def _constant_lag(self: Normalizer, atom: Atom) -> bool:
@@ -162,6 +161,34 @@ def _expand_inverse(self: Normalizer, term: Term, atom: Atom, body: list[Term]) 
     rest.times(atom)
     out = (multiply(rest, renamed(f)) for f in inverse(self, body))
     return [t for t in out if t is not None]
+
+
+def open_constant_units(self: Normalizer, term: Term) -> list[Term] | None:
+    """Write h[t,0] as tanh(z[t,0]): at a numbered unit the function's own name is canonical.
+
+    A nonlinearity is named by its argument as a function of its free indices; a number in place of
+    an index gives another function, which the equation's name does not stand for.
+    """
+    for atom, power in term.factors.items():
+        name, places = atom
+        equation = self.algebra.system.by_name.get(name)
+        if equation is None or power < 1 or not self.algebra.names_nonlinearity(equation):
+            continue
+        dims = equation.tensor.dims
+        if all(b or d.ordered for (b, _), d in zip(places, dims, strict=True)):
+            continue
+        if self.algebra.needs_position(name) and not _from_zero(self, term, places[0]):
+            continue
+        env = dict(zip(equation.indices, places, strict=True))
+        body = self.algebra.lower(self.algebra, equation.rhs, env, {})
+        if all(atom not in t.factors for t in body):
+            return self.expand(term, atom, body)
+    return None
+
+
+def _from_zero(self: Normalizer, term: Term, place: Ix) -> bool:
+    """Tell whether a position is known to be at least 0."""
+    return place[1] >= 0 if place[0] == "" else self.closure(term).implies(("", 0), place)
 
 
 def unfold_products(self: Normalizer, term: Term) -> list[Term] | None:
@@ -537,6 +564,7 @@ RULES: tuple[Rule, ...] = (
     contract_deltas,
     apply_rewrites,
     unfold_definitions,
+    open_constant_units,
     unfold_products,
     onehot_rows,
     merge_powers,

@@ -45,7 +45,7 @@ def read_statement(system: System, text: str) -> Identity:
         DeriveError: On anything that is not understood, with the place.
     """
     scope = system.scope
-    syntax = S.parse_statement(text, scope.is_name)
+    syntax = S.parse_statement(text, scope.is_name, scope.tensors)
     elaborator = Elaborator(scope, text)
     elaborator.check_names(syntax)
     free = bind_free(elaborator, syntax)

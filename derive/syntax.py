@@ -8,11 +8,11 @@ Grammar, loosest first: ``lhs = rhs [for cond, ...]``; ``+ -``; ``* / @``; unary
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 
-from derive.errors import DeriveError
+from derive.errors import DeriveError, nearest
 
 MAX_CHARS, MAX_TOKENS, MAX_DEPTH, MAX_DIGITS = 4000, 1500, 60, 40
 
@@ -182,8 +182,8 @@ RESERVED = ("sum", "mean", "var", "softmax", "logsumexp", "prod", "delta", "diag
 class Parser:
     """A Pratt parser over one statement."""
 
-    def __init__(self, text: str, is_name: Callable[[str], bool]):
-        self.text, self.is_name = text, is_name
+    def __init__(self, text: str, is_name: Callable[[str], bool], known: Iterable[str] = ()):
+        self.text, self.is_name, self.known = text, is_name, tuple(known)
         self.tokens, self.pos, self.depth = tokenize(text), 0, 0
 
     @property
@@ -326,7 +326,8 @@ class Parser:
             name = self.tokens[self.pos - 1]
             return self.item(name.text, name.at)
         if not self.is_differential(token.text):
-            raise self.fail("d and a known name, as in dL/dW[j,r]", token)
+            hint = nearest(token.text[1:], self.known) if token.text[0] == "d" else ""
+            raise self.fail("d and a known name, as in dL/dW[j,r]", token, hint)
         return self.item(token.text[1:], token.at + 1)
 
     def item(self, name: str, start: int) -> Node:
@@ -360,13 +361,17 @@ class Parser:
         return Range(node.name, first, last, span=(start.at, self.end()))
 
 
-def parse_statement(text: str, is_name: Callable[[str], bool]) -> Statement:
+def parse_statement(
+    text: str, is_name: Callable[[str], bool], known: Iterable[str] = ()
+) -> Statement:
     """Parse ``lhs = rhs``; ``is_name`` says which names are tensors (to read ``dL/dW``).
+
+    ``known`` names are for the hint where a differential is of no known name.
 
     Raises:
         DeriveError: With the place and what was expected.
     """
-    return Parser(text, is_name).statement()
+    return Parser(text, is_name, known).statement()
 
 
 def parse_expression(text: str, is_name: Callable[[str], bool]) -> Node:

@@ -7,20 +7,21 @@ import numpy as np
 from derive.checks.sizes import default_sizes, random_givens
 from derive.explicit import Explicit
 
+FUNCTIONS = {
+    "tanh": math.tanh,
+    "exp": math.exp,
+    "log": math.log,
+    "sqrt": math.sqrt,
+    "sin": math.sin,
+    "cos": math.cos,
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+}
+
 
 class Floats:
     """Plain floats as a ring, the given entries read from arrays."""
 
     one, zero = 1.0, 0.0
-    functions = {
-        "tanh": math.tanh,
-        "exp": math.exp,
-        "log": math.log,
-        "sqrt": math.sqrt,
-        "sin": math.sin,
-        "cos": math.cos,
-        "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
-    }
 
     def __init__(self, system, givens):
         self.system, self.givens = system, givens
@@ -35,7 +36,7 @@ class Floats:
         return float(self.givens[name][index])
 
     def apply(self, function, x):
-        return self.functions[function](x)
+        return FUNCTIONS[function](x)
 
 
 def point(system, seed=0, sizes=None):

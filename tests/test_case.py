@@ -157,6 +157,7 @@ ERRORS = [
     ("line = 3", "rounding = 'up'", "expected one of rounded, truncated"),
     ("line = 4", "expected = 'no'", "expected one of holds, fails, undecided"),
     ("line = 4", "expected = 'undecided'", "needs a reason"),
+    ('id = "mine"', 'id = "mine"\nconvention = "column"', "rnn of bptt in the row convention"),
     ('id = "mine"', "", "the key 'id' is missing"),
     ('[case]\nid = "mine"\n', "", "no table [case]"),
     ('where = "a slide"', "[[skip]]\nreason = 'x'", "a skip names its line or lines"),
@@ -215,9 +216,8 @@ def test_numbers_are_exact(value: int | str, number: Fraction | None) -> None:
 
 def test_lines_of_arrays_of_tables_are_found() -> None:
     document = Document("f", "[[a]]\nx = 1\n[[a]]\nx = 2\n[b.c]\n'k' = 3\n")
-    assert [document.line(p) for p in [("a", 0, "x"), ("a", 1, "x"), ("b", "c", "k"), ("z",)]] == [
-        2, 4, 6, None
-    ]  # fmt: skip
+    paths: list[tuple[str | int, ...]] = [("a", 0, "x"), ("a", 1, "x"), ("b", "c", "k"), ("z",)]
+    assert [document.line(path) for path in paths] == [2, 4, 6, None]
 
 
 def test_cases_are_found_by_id_and_by_path(tmp_path: Path) -> None:

@@ -108,7 +108,8 @@ def test_a_batch_is_the_runs_one_by_one(system):
 
 
 @pytest.mark.parametrize(
-    ("given", "want"), [("float32", "float32"), ("float64", "float64"), ("complex128", "complex128")]
+    ("given", "want"),
+    [("float32", "float32"), ("float64", "float64"), ("complex128", "complex128")],
 )
 @pytest.mark.parametrize("system", SYSTEMS, ids=label)
 def test_the_dtype_of_the_givens_is_that_of_the_results(system, given, want):

@@ -52,6 +52,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Fake:
     module: Any = types.ModuleType("derive.checking")
     module.check = made.check
     monkeypatch.setitem(sys.modules, "derive.checking", module)
+    monkeypatch.setattr("derive.parallel.can_fork", lambda: False)
     return made
 
 

@@ -95,6 +95,9 @@ EQUAL = (
     ("sum(j, b_h[j])/sum(q, b_h[q]) = 1"),
     ("sqrt(y[i] + b_h[i]) = sqrt(b_h[i] + y[i])"),
     ("tanh(z[t,i]) = h[t,i]"),
+    ("h[0,0] = tanh(z[0,0])"),
+    ("h[t,1] = tanh(z[t,1])"),
+    ("h[0,i] = tanh(z[0,i])"),
 )
 DIFFERENT = (
     ("sum(u, h[u,i]) = sum(u=1..T-1, h[u,i])"),

@@ -11,9 +11,10 @@ import pytest
 from flint import arb, fmpq
 
 from derive.case import Expect
+from derive.case_decimals import Value
 from derive.case_load import find_case, load_text
 from derive.case_values import Values
-from derive.checks.printed import Value, judge
+from derive.checks.printed import judge
 from derive.checks.printed_case import (
     certify,
     evidence_of,
@@ -114,7 +115,8 @@ JUDGED: list[tuple[str, Value, str, str]] = [
     ("0.3334", third, "wrong", "the correct rounding is 0.3333"),
     ("0.33", third, "certified", ""),
     ("1.0000", cos_of_a_hundredth, "certified", ""),
-    ("0.9999", cos_of_a_hundredth, "wrong", "truncated, not rounded: the correct rounding is 1.0000"),
+    ("0.9999", cos_of_a_hundredth, "wrong",
+     "truncated, not rounded: the correct rounding is 1.0000"),
     ("0.125", lambda _: fmpq(1, 8), "certified", ""),
     ("0.12", lambda _: fmpq(1, 8), "certified", "an exact tie: both neighbours are correct"),
     ("0.13", lambda _: fmpq(1, 8), "certified", "an exact tie: both neighbours are correct"),
@@ -295,7 +297,8 @@ def test_operands_may_be_adjoints() -> None:
         ('"o"', '"o[e"', "chain.toml:17: expected"),
         ("(0.5923, 2.0526)\"", "1\"\nfrom = 'printed operands'\noperands = { p = '(1, 2)' }",
          "operand p has 3 entries; '(1, 2)' has 2"),
-        ("(0.5923, 2.0526)\"", "(1, 2)\"\nfrom = 'printed operands'\noperands = { '2*p' = '(1, 2, 3)' }",
+        ("(0.5923, 2.0526)\"",
+         "(1, 2)\"\nfrom = 'printed operands'\noperands = { '2*p' = '(1, 2, 3)' }",
          "a printed operand is an entry"),
     ],
 )  # fmt: skip

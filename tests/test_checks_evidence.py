@@ -1,0 +1,278 @@
+"""The evidence for every shipped claim, and sabotage: what is planted must be caught."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from derive import topics
+from derive.calculus import adjoint_equations
+from derive.checks import autograd, bench, evidence, modules, sides, table
+from derive.checks.evidence import evidence_for
+from derive.equation import build_system
+from derive.errors import DeriveError
+from derive.statement import read_statement
+
+CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims]
+SYSTEMS = {s.name: s for n in topics.names() for s in topics.load(n).systems.values()}
+NEEDS_ADJOINT = {"bptt.first-use-zero-signal"}
+"""Assumes something of a computed value: no point is made for it."""
+
+
+def read(topic, claim):
+    system = topic.system_of(claim)
+    return (
+        read_statement(system, claim.statement),
+        tuple(read_statement(system, a) for a in claim.assumes),
+    )
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Empty caches, so that what a test plants is seen here and nowhere else."""
+    for module, name in ((table, "_programs"), (table, "_values"), (table, "_seeded"),
+                         (bench, "_benches"), (bench, "_canonical"),
+                         (bench, "_shared")):  # fmt: skip
+        monkeypatch.setattr(module, name, {})
+    sides.side.cache_clear()
+    yield monkeypatch
+    sides.side.cache_clear()
+
+
+@pytest.mark.parametrize(("topic", "claim"), CLAIMS, ids=[c.id for _, c in CLAIMS])
+def test_every_oracle_agrees_with_what_is_expected(topic, claim):
+    identity, assumes = read(topic, claim)
+    found = evidence_for(identity, assumes=assumes)
+    if claim.id in NEEDS_ADJOINT:
+        assert found == []
+        return
+    kinds = [e.kind for e in found]
+    assert len(kinds) == len(set(kinds))
+    assert all(e.count > 0 and e.independent for e in found)
+    if claim.expected == "holds":
+        assert all(e.passed for e in found), found
+    else:
+        assert not any(e.passed for e in found), found
+    if "count(" in claim.statement:
+        assert kinds == ["module"]
+    elif identity.system.loss and sides.has_derivative(identity.lhs):
+        assert {"autograd", "complex_step", "finite_difference", "random_sizes"} <= set(kinds)
+    else:
+        assert {"autograd", "random_sizes"} <= set(kinds)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_shipped_system_has_torch_code_of_its_own(name):
+    system = SYSTEMS[name]
+    for loss in ("", *system.losses):
+        selected = system.with_loss(loss) if loss else system
+        assert modules.handwritten(selected) is not None
+
+
+def test_a_model_of_the_same_name_is_not_compared_with_ours():
+    other = build_system(
+        "linear", ("T",), {"x": ("T",), "w": (), "u": ()}, ("h[t] = w*h[t-1] - u*x[t]",)
+    )
+    assert modules.handwritten(other) is None
+    found = evidence_for(read_statement(other, "dh[t]/du = w*dh[t-1]/du - x[t]"))
+    assert all(e.passed for e in found)
+    assert [e.independent for e in found if e.kind == "autograd"] == [False]
+    assert "our own lowering" in found[0].against
+
+
+# Planted errors. Each adjoint in turn is off by 1e-9 and nothing else.
+
+LOSSES = [(s, loss) for s in SYSTEMS.values() for loss in s.losses]
+PLANTED = [
+    (s.with_loss(loss), e.tensor.name)
+    for s, loss in LOSSES
+    for e in adjoint_equations(s.with_loss(loss))
+]
+ONE = 1 + sp.Rational(1, 10**9)
+
+
+def planted(name):
+    """Return adjoint equations of which one is off by a relative 1e-9."""
+
+    def equations(system):
+        return tuple(replace(e, rhs=ONE * e.rhs) if e.tensor.name == name else e
+                     for e in adjoint_equations(system))  # fmt: skip
+
+    return equations
+
+
+def whole(system, name):
+    """Return the statement that names one gradient: its left side is the oracle's, ours ours."""
+    dims = system.tensors[name].dims
+    letters = "tuvw" if dims and dims[0].ordered else "ijkl"
+    entry = f"{name}[{','.join(letters[: len(dims)])}]" if dims else name
+    return read_statement(system, f"dL/d{entry} = dL/d{entry}")
+
+
+@pytest.mark.parametrize(
+    ("system", "name"), PLANTED, ids=[f"{s.name}-{s.loss}-{n}" for s, n in PLANTED]
+)
+def test_a_relative_error_of_1e_9_in_any_gradient_is_caught(fresh, system, name):
+    identity = whole(system, name.removeprefix("g_"))
+    sound = evidence_for(identity)
+    assert all(e.passed for e in sound)
+    fresh.setattr(table, "adjoint_equations", planted(name))
+    for cache in (table._programs, table._values, bench._benches):
+        cache.clear()
+    found = {e.kind: e for e in evidence_for(identity)}
+    assert found.keys() == {e.kind for e in sound}
+    if not np.any(table.forward_values(system, *point_of(system))[name]):
+        assert all(e.max_error == 0 for e in found.values())
+        return
+    for kind in found.keys() - {"finite_difference"}:
+        assert not found[kind].passed, kind
+        assert found[kind].max_error > 1e-11
+
+
+def point_of(system):
+    here = bench.bench(system, None, None, 0, "float64")
+    return here.givens, here.sizes
+
+
+@pytest.mark.parametrize("factor", ["1.00001", "0.9999"])
+def test_finite_differences_catch_what_they_can(factor):
+    system = SYSTEMS["rnn"].with_loss("final")
+    identity = read_statement(system, f"dL/dW_h = {factor}*sum(t, g_z[t].T @ h[t-1])")
+    found = {e.kind: e for e in evidence_for(identity)}
+    assert not any(e.passed for e in found.values())
+    assert found["finite_difference"].tolerance == pytest.approx(1.5e-8, rel=0.1)
+
+
+def test_the_derived_equation_is_compared_beside_the_claim(fresh):
+    """The claim's right side is right; the derived g_W_h is not, and that fails it too."""
+    system = SYSTEMS["rnn"].with_loss("final")
+    fresh.setattr(table, "adjoint_equations", planted("g_W_h"))
+    identity = read_statement(system, "dL/dW_h = sum(t, g_z[t].T @ h[t-1])")
+    found = [e for e in evidence_for(identity) if e.kind != "finite_difference"]
+    assert found
+    assert all(not e.passed and e.detail == "the derived adjoint equations"
+               for e in found if e.kind != "random_sizes")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["module", "autograd"])
+def test_a_wrong_forward_is_caught(fresh, kind):
+    """An oracle that computes another model disagrees with ours, forward and backward."""
+    row = modules.ROWS["rnn"]
+
+    def wrong(forward):
+        def run(v, keep, loss):
+            forward({**v, "b_h": v["b_h"] * (1 + 1e-9)}, keep, loss)
+
+        return run
+
+    spoiled = replace(row, forward=wrong(row.forward), modules=tuple(
+        replace(m, forward=wrong(m.forward)) for m in row.modules))  # fmt: skip
+    fresh.setitem(modules.ROWS, "rnn", spoiled)
+    for loss, text in (("final", "dL/dW_h = sum(t, g_z[t].T @ h[t-1])"),
+                       ("final", "h[t] = tanh(x[t] @ W_x.T + h[t-1] @ W_h.T + b_h)")):  # fmt: skip
+        identity = read_statement(SYSTEMS["rnn"].with_loss(loss), text)
+        assert not any(e.passed for e in evidence_for(identity, kinds=(kind,)))
+
+
+def test_nan_never_passes():
+    system = SYSTEMS["rnn"].with_loss("final")
+    identity = read_statement(system, "dL/dW_h = sum(t, g_z[t].T @ h[t-1])")
+    givens = {"x": np.full((4, 2), np.nan)}
+    found = [e for e in evidence_for(identity, givens) if e.kind != "random_sizes"]
+    assert len(found) == 4
+    assert not any(e.passed for e in found)
+
+
+def test_conditions_that_hold_nowhere_never_pass():
+    system = SYSTEMS["rnn"].with_loss("final")
+    identity = read_statement(system, "dh[t]/dh[s] = dh[t]/dh[s] for s <= t, t+1 <= s")
+    found = evidence_for(identity)
+    assert found
+    assert all(e.count == 0 and not e.passed for e in found)
+
+
+SETTINGS = [
+    {"sizes": {"T": 6, "D": 5, "H": 2}},
+    {"sizes": {"T": 1, "D": 1, "H": 1, "C": 1}},
+    {"seed": 11},
+    {"dtype": "float32"},
+    {"givens": {"x": [[1, 2], [3, 4.5], [0, 1]], "h_init": [0.1, 0.2]}},
+]
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("loss", ["final", "per_position"])
+def test_sizes_seed_dtype_and_givens(settings, loss):
+    identity = read_statement(SYSTEMS["rnn"].with_loss(loss), "dL/dW_h = sum(t, g_z[t].T @ h[t-1])")
+    found = evidence_for(identity, **settings)
+    assert [e.kind for e in found] == [
+        "module", "autograd", "complex_step", "finite_difference", "random_sizes",
+    ]  # fmt: skip
+    assert all(e.passed for e in found)
+    for name, number in settings.get("sizes", {}).items():
+        assert f"{name}={number}" in found[0].scope
+    plain = evidence_for(identity)
+    assert found[0].worst != plain[0].worst or found[0].tolerance != plain[0].tolerance
+
+
+def test_large_tensors_are_checked_along_directions():
+    system = SYSTEMS["rnn"].with_loss("final")
+    sizes = {"T": 3, "H": 46}
+    right = read_statement(system, "dL/dW_h = sum(t, g_z[t].T @ h[t-1])")
+    wrong = read_statement(system, "dL/dW_h = 1.0001*sum(t, g_z[t].T @ h[t-1])")
+    for identity, passes in ((right, True), (wrong, False)):
+        (found,) = evidence_for(identity, sizes=sizes, kinds=("finite_difference",))
+        assert "directions" in found.against
+        assert (found.count, found.passed) == (evidence.DIRECTIONS, passes)
+
+
+BAD = [
+    ({"dtype": "float16"}, "dtype is"),
+    ({"sizes": {"Q": 3}}, "no size 'Q'"),
+    ({"givens": {"nix": [1.0]}}, "unknown tensor 'nix'"),
+    ({"givens": {"h": np.zeros((5, 3))}}, "is computed, not given"),
+    ({"givens": {"x": np.zeros((4, 2)), "W_x": np.zeros((3, 3))}}, "D is"),
+    ({"givens": {"y": np.zeros((2, 3))}}, "y has shape"),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), BAD, ids=[m for _, m in BAD])
+def test_bad_points_are_refused(settings, message):
+    identity = read_statement(SYSTEMS["rnn"].with_loss("final"), "dL/db_h = sum(t, g_z[t])")
+    with pytest.raises(DeriveError, match=message):
+        evidence_for(identity, **settings)
+
+
+def test_statements_about_sizes_alone_have_no_numeric_evidence():
+    identity = read_statement(SYSTEMS["rnn"], "H*(D + 1) = H*D + H")
+    assert evidence_for(identity) == []
+
+
+def test_a_wrong_count_is_caught():
+    identity = read_statement(SYSTEMS["rnn"], "count(W_x, W_h) = H*(D + H + 1)")
+    (found,) = evidence_for(identity)
+    assert not found.passed
+    assert found.worst.want == 15.0
+
+
+def test_an_assumption_is_used_for_each_value_of_its_index():
+    """Carried everywhere else, so that the claim is not checked with every gate closed."""
+    system = SYSTEMS["rnn_truncated"].with_loss("final")
+    identity = read_statement(system, "dh[t,i]/dh[s,r] = 0 for s+1 <= b, b <= t")
+    assumption = read_statement(system, "keep[b] = 0")
+    assert all(e.passed for e in evidence_for(identity, assumes=(assumption,)))
+    assert not any(e.passed for e in evidence_for(identity))
+    here = bench.bench(system, None, None, 0, "float64")
+    ((part, mask),) = [p for p in bench.point(here, identity, (assumption,)).parts[1:2]]
+    assert np.count_nonzero(part.givens["keep"]) == here.sizes["T"] - 1
+    assert 0 < mask.sum() < mask.size
+
+
+def test_torch_keeps_its_number_of_threads():
+    import torch
+
+    before = torch.get_num_threads()
+    with autograd.one_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == before
