@@ -11,8 +11,8 @@ batch axis, with rows of zeros around them wherever an equation reads beyond the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,10 +32,12 @@ class Program:
     Args:
         system: Where the tensors come from.
         equations: What is computed; all other tensors are given.
+        variants: Compiled code by (batched, listed).
     """
 
     system: System
     equations: tuple[Equation, ...]
+    variants: dict[tuple[bool, bool], Code] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
@@ -47,14 +49,12 @@ class Program:
         """The equation of each computed tensor."""
         return {e.tensor.name: e for e in self.equations}
 
-    @lru_cache(maxsize=4)  # noqa: B019 - a few variants a program
     def code(self, batched: bool = False, listed: bool = False) -> Code:
         """Return the compiled lines of a variant."""
-        return Builder(self.tensors, self.equations, batched, listed).build()
-
-    def __hash__(self) -> int:
-        """Hash by identity: programs are cached by their makers."""
-        return id(self)
+        key = batched, listed
+        if key not in self.variants:
+            self.variants[key] = Builder(self.tensors, self.equations, batched, listed).build()
+        return self.variants[key]
 
     @cached_property
     def reads(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from derive import syntax as S
 from derive.checks import finite_difference
-from derive.checks.bench import Bench, Point, bench, point
+from derive.checks.bench import Bench, Point, bench, canonical, point
 from derive.checks.compare import compare, rounding
 from derive.checks.sides import entries, has_derivative
 from derive.checks.sizes import random_sizes
@@ -56,9 +56,8 @@ def evidence_for(
         DeriveError: On bad input, or a statement that cannot be evaluated.
     """
     here = bench(identity.system, givens, sizes, seed, dtype)
-    counted = counts(identity, here)
-    if counted is not None:
-        return [counted]
+    if is_count(identity.syntax.lhs) or is_count(identity.syntax.rhs):
+        return counts(identity, here) if kinds is None or "module" in kinds else []
     turned, there = oriented(identity), point(here, identity, assumes)
     if turned is None or there is None:
         return []
@@ -149,10 +148,11 @@ def at_random_sizes(identity: Identity, turned: tuple[Expr, Expr], seed: int, dt
                     assumes: Sequence[Identity]) -> list[Evidence]:  # fmt: skip
     """Compare with autograd at unequal sizes drawn from the seed; the worst draw is reported."""
     start, found = perf_counter(), list[Evidence]()
+    system = canonical(identity.system)
     for draw in range(DRAWS):
         number = 1000 * (seed + 1) + draw
-        sizes = random_sizes(identity.system, number)
-        there = point(bench(identity.system, None, sizes, number, dtype), identity, assumes, 1)
+        sizes = random_sizes(system, number)
+        there = point(bench(system, None, sizes, number, dtype), identity, assumes, 1)
         evidence = None if there is None else against("autograd", identity, turned, there, number)
         if evidence is not None:
             found.append(evidence)
@@ -177,21 +177,25 @@ def at_random_sizes(identity: Identity, turned: tuple[Expr, Expr], seed: int, dt
     ]
 
 
-def counts(identity: Identity, here: Bench) -> Evidence | None:
+def is_count(node: S.Node) -> bool:
+    """Tell whether a side of a statement is ``count(...)``."""
+    return isinstance(node, S.Call) and node.func == "count"
+
+
+def counts(identity: Identity, here: Bench) -> list[Evidence]:
     """Compare ``count(W, b) = ...`` with the number of scalars that the torch tensors hold."""
-    call, other = identity.syntax.lhs, identity.rhs
-    if not (isinstance(call, S.Call) and call.func == "count"):
-        call, other = identity.syntax.rhs, identity.lhs
-    if not (isinstance(call, S.Call) and call.func == "count"):
-        return None
     import torch
 
     start = perf_counter()
-    names = [a.name for a in call.args if isinstance(a, S.Name)]
-    if not all(n in here.givens for n in names):
-        return None
-    want = sum(torch.from_numpy(here.givens[n]).numel() for n in names)
+    call, other = identity.syntax.lhs, identity.rhs
+    if not is_count(call):
+        call, other = identity.syntax.rhs, identity.lhs
+    names = [a.name for a in S.children(call) if isinstance(a, S.Name)]
     ours = here.side(other, identity, "ours")
-    assert ours is not None
-    return compare("module", "numel of the torch tensors", ours[0], np.asarray(float(want)),
-                   float(want), 0.0, here.scope, perf_counter() - start)  # fmt: skip
+    if ours is None or not all(n in here.givens for n in names):
+        return []
+    want = sum(torch.from_numpy(here.givens[n]).numel() for n in names)
+    return [
+        compare("module", "numel of the torch tensors", ours[0], np.asarray(float(want)),
+                float(want), 0.0, here.scope, perf_counter() - start)
+    ]  # fmt: skip

@@ -7,15 +7,15 @@ our derived equations, and the forward program, but no derivative rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from derive.checks.sides import tensor_of
 from derive.checks.storage import Array
 from derive.checks.table import Table, UnavailableError, forward_values, own, program
+from derive.equation import System
 
 LIMIT = 2000
 """Most scalars that are perturbed one by one; beyond it, random directions."""
@@ -163,24 +163,28 @@ class Perturbed(Table):
 
 
 ALONE = "_alone"
+_single: dict[tuple[int, str], tuple[System, System]] = {}
 
 
-def single(system: Any, of: str) -> Any:
+def single(system: System, of: str) -> System:
     """Return the system of one equation that defines a tensor under a new name.
 
     What the equation reads, its own tensor included, is given.
     """
-    from dataclasses import replace
-
-    equation = system.by_name[of]
-    tensor = replace(equation.tensor, name=of + ALONE, first=0)
-    return replace(
-        system,
-        name=f"{system.name}|{of}",
-        tensors={**system.tensors, tensor.name: tensor},
-        equations=(replace(equation, tensor=tensor),),
-        initial={},
-        losses={},
-        derived=(),
-        loss="",
-    )
+    found = _single.get((id(system), of))
+    if found is None or found[0] is not system:
+        equation = system.by_name[of]
+        tensor = replace(equation.tensor, name=of + ALONE, first=0)
+        made = replace(
+            system,
+            name=f"{system.name}|{of}",
+            tensors={**system.tensors, tensor.name: tensor},
+            equations=(replace(equation, tensor=tensor),),
+            initial={},
+            losses={},
+            derived=(),
+            loss="",
+        )
+        found = system, made
+        _single[id(system), of] = found
+    return found[1]

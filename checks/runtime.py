@@ -59,6 +59,16 @@ def silent(*_: Any) -> None:
     """Take note of nothing."""
 
 
+_helpers: dict[Any, SimpleNamespace] = {}
+
+
+def silent_helpers(dtype: np.dtype[Any]) -> SimpleNamespace:
+    """Return the helpers for arrays of a dtype that take note of nothing, made once."""
+    if dtype not in _helpers:
+        _helpers[dtype] = numpy_helpers(dtype)
+    return _helpers[dtype]
+
+
 def numpy_helpers(dtype: np.dtype[Any], stop: Callable[..., Any] | None = None,
                   note: Note = silent) -> SimpleNamespace:  # fmt: skip
     """Return the helpers for arrays of a dtype.

@@ -16,7 +16,7 @@ import sympy as sp
 
 from derive.checks.layout import Layout, Slot, whole
 from derive.checks.rules import Lowering
-from derive.checks.runtime import compiled, numpy_helpers
+from derive.checks.runtime import compiled, numpy_helpers, silent_helpers
 from derive.checks.storage import Array, size_of
 from derive.equation import System
 from derive.errors import DeriveError
@@ -123,7 +123,7 @@ class Magnitude:
         """Take note of the product of the largest magnitudes of these arrays."""
         peak = 1.0
         for array in arrays:
-            peak *= float(np.abs(array).max(initial=0.0))
+            peak *= float(np.abs(array).max()) if np.size(array) else 0.0
         self.value = max(self.value, peak)
 
 
@@ -135,15 +135,27 @@ def side_values(expr: Expr, free: Free, table: Table, sizes: Mapping[str, int]) 
     return measured(expr, free, table, sizes)[0]
 
 
-def measured(expr: Expr, free: Free, table: Table, sizes: Mapping[str, int]) -> tuple[Array, float]:
-    """Return a side's values and the largest magnitude among them and their intermediates."""
+def measured(
+    expr: Expr, free: Free, table: Table, sizes: Mapping[str, int], inside: bool = True
+) -> tuple[Array, float]:
+    """Return a side's values and the largest magnitude among them and their intermediates.
+
+    Args:
+        expr: The side.
+        free: The free indices.
+        table: What it reads.
+        sizes: By name.
+        inside: Whether intermediates count, or the values alone.
+    """
     code, note = side(table.system, expr, free), Magnitude()
     arrays = code.load(table)
     dtype = np.result_type(np.float32, *arrays) if arrays else np.dtype(np.float64)
     numbers = [size_of(s, sizes) for s in code.sizes]
     with np.errstate(all="ignore"):  # a NaN goes on to the comparison, which refuses it
-        value = code.run(numpy_helpers(dtype, None, note), numbers, arrays)
-    full = np.broadcast_to(np.asarray(value), tuple(sizes[d.name] for _, d in free))
+        helpers = numpy_helpers(dtype, None, note) if inside else silent_helpers(dtype)
+        value = np.asarray(code.run(helpers, numbers, arrays))
+    shape = tuple(sizes[d.name] for _, d in free)
+    full = value if value.shape == shape else np.broadcast_to(value, shape)
     note(full)
     return full, note.value
 

@@ -14,7 +14,6 @@ from derive.errors import DeriveError, nearest
 DEFAULTS = {"T": 4, "D": 2, "H": 3, "C": 5}
 """Unequal, so that a transposed factor does not fit by chance."""
 OTHERS = (3, 2, 4, 5, 6)
-DRAWN = (2, 3, 4, 5)
 
 
 def default_sizes(system: System, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
@@ -47,10 +46,10 @@ def check_sizes(system: System, sizes: Mapping[str, int]) -> None:
 
 
 def random_sizes(system: System, seed: int) -> dict[str, int]:
-    """Return small sizes drawn from a seed, unequal as far as there are numbers."""
+    """Return small unequal sizes drawn from a seed."""
     rng = random.Random(f"sizes:{system.name}:{seed}")
     names = list(system.dims)
-    pool = list(DRAWN) + [n for n in range(6, 4 + len(names))]
+    pool = range(2, len(names) + 3)
     return dict(zip(names, rng.sample(pool, len(names)), strict=True))
 
 

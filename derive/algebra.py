@@ -7,16 +7,17 @@ matrix product, ``tanh:..`` and ``den:..`` a nonlinearity or denominator named b
 
 from __future__ import annotations
 
+import copy
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import permutations, product
 
 from derive.calculus import adjoint_equations, system_uses, tangent
 from derive.equation import Equation, System
-from derive.index import Expr, affine
+from derive.index import Expr, affine, index_symbol
 from derive.nodes import Total
 from derive.terms import Atom, Guards, Ix, Key, Term, canonical_key, substitute
 
@@ -112,8 +113,10 @@ class Algebra:
 
     def __init__(self, system: System, lower: Lower):
         self.system, self.lower = system, lower
+        self.prefer: frozenset[str] = frozenset()
         self.made: dict[str, Definition | None] = {}
         self.busy: set[str] = set()
+        self._cut: dict[str, bool] = {}
         self.folds: dict[Key, list[str]] = {}
         self.aliases: dict[str, tuple[str, tuple[Ix, ...], tuple[str, ...]]] = {}
         for equation in system.equations:
@@ -233,7 +236,7 @@ class Algebra:
     ) -> list[Term]:
         """Lower the tangent of an equation along ``by``."""
         wrt = self.system.tensors[by]
-        marks = [equation.indices[0].func(f"by{i}'", integer=True) for i in range(len(wrt.dims))]
+        marks = [index_symbol(f"by{i}'") for i in range(len(wrt.dims))]
         target = wrt.at(*marks)
         slope = tangent(equation.rhs, lambda read: Total(read, target))
         pairs = zip((*equation.indices, *marks), params, strict=True)
@@ -264,34 +267,91 @@ class Algebra:
 
     # which definitions unfold by themselves
 
-    @cached_property
-    def _cut(self) -> dict[str, bool]:
-        return {}
+    def preferring(self, names: frozenset[str]) -> Algebra:
+        """Return the same algebra with another choice of the names that are kept."""
+        other = copy.copy(self)
+        other.prefer, other._cut = names, {}
+        return other
 
     def cut(self, name: str) -> bool:
-        """Tell whether a name is read at another position by something that it depends on.
+        """Tell whether a name is kept as a generator: its recurrence would unfold for ever.
 
-        Such a name is a generator: its recurrence would unfold for ever. Everything else unfolds.
+        Of each cycle of definitions one name is kept; everything else unfolds. A state with initial
+        positions is kept too, since its equation does not hold there.
         """
         if name not in self._cut:
-            self._cut[name] = self._is_cut(name)
+            family = self.family(name)
+            kept = feedback(family, {n: self._reads_of(n) for n in family}, self.prefer)
+            for member in family:
+                self._cut.setdefault(member, member in kept or self.needs_position(member))
         return self._cut[name]
 
-    def _is_cut(self, name: str) -> bool:
-        """Search the definitions below ``name`` for a read of it at another position."""
-        if self.needs_position(name):
-            return True
-        seen: set[str] = set()
-        waiting = [name]
+    def family(self, name: str) -> list[str]:
+        """Return the names that a definition leads to, itself included, in a fixed order."""
+        seen, waiting = {name}, [name]
         while waiting:
-            definition = self.definition(waiting.pop())
-            for read, shifted in definition.reads if definition else ():
-                if read == name and shifted:
-                    return True
-                if read not in seen:
-                    seen.add(read)
-                    waiting.append(read)
-        return False
+            new = {r for r, _ in self._reads_of(waiting.pop())} - seen
+            seen |= new
+            waiting += new
+        return sorted(seen)
+
+    def _reads_of(self, name: str) -> set[tuple[str, bool]]:
+        definition = self.definition(name)
+        return definition.reads if definition else set()
+
+
+def feedback(
+    names: list[str], reads: Mapping[str, set[tuple[str, bool]]], prefer: frozenset[str]
+) -> set[str]:
+    """Return names whose removal leaves no cycle of reads.
+
+    First those that read themselves; then, while a cycle is left, a preferred name on it, else the
+    one that most names on cycles read, else one that is read at another position.
+    """
+    kept = {n for n in names if any(r == n for r, _ in reads[n])}
+    below = reachable(names, reads)
+    looped = [n for n in names if n in below[n]]
+    degree = {n: sum(any(r == n for r, _ in reads[m]) for m in looped) for n in names}
+    while True:
+        cycle = find_cycle(names, reads, kept)
+        if not cycle:
+            return kept
+        moved = {r for n in cycle for r, shifted in reads[n] if shifted}
+        kept.add(min(cycle, key=lambda n: (n not in prefer, -degree[n], n not in moved, n)))
+
+
+def reachable(
+    names: list[str], reads: Mapping[str, set[tuple[str, bool]]]
+) -> dict[str, frozenset[str]]:
+    """Return, for each name, every name that its definition leads to."""
+    below = {n: frozenset(r for r, _ in reads[n]) for n in names}
+    for _ in names:
+        grown = {n: b.union(*(below[r] for r in b if r in below)) for n, b in below.items()}
+        if grown == below:
+            break
+        below = grown
+    return below
+
+
+def find_cycle(
+    names: list[str], reads: Mapping[str, set[tuple[str, bool]]], kept: set[str]
+) -> list[str]:
+    """Return the names on one cycle of reads that avoids the kept ones, [] if there is none."""
+    done: set[str] = set()
+    for start in names:
+        path: list[str] = []
+        stack = [(start, False)]
+        while stack:
+            name, leaving = stack.pop()
+            if leaving:
+                done.add(path.pop())
+            elif name in path:
+                return path[path.index(name) :]
+            elif name in reads and name not in kept and name not in done:
+                path.append(name)
+                stack.append((name, True))
+                stack += [(r, False) for r in sorted({r for r, _ in reads[name]})]
+    return []
 
 
 OPEN_KINDS = (

