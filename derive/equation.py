@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -184,6 +184,7 @@ def build_system(
     """
     builder = _Builder(name, sizes, convention, dict(meanings or {}))
     statements = [S.parse_statement(text, lambda _: False) for text in equations]
+    builder.check_left_sides(statements, tensors)
     shapes = builder.infer_shapes(tensors, statements)
     builder.order([*equations, *(losses or {}).values()], shapes, positions)
     states = {builder.left_side(s)[0] for s in statements}
@@ -213,6 +214,16 @@ def _outside_calls(text: str) -> str:
         if depth == 0:
             out.append(char)
     return "".join(out)
+
+
+def refuse_extra(elaborator: Elaborator, rhs: S.Node, indices: list[str]) -> None:
+    """Refuse a free name that is neither a tensor nor an index of the left side."""
+    scope = elaborator.scope
+    for name, place in free_names(rhs, scope).items():
+        if name not in indices:
+            message = f"{name!r} is neither a known name nor an index of the left side"
+            known = [*indices, *scope.tensors, *scope.dims]
+            raise elaborator.fail(place, message, nearest(name, known))
 
 
 class _Builder:
@@ -282,6 +293,20 @@ class _Builder:
                 if isinstance(node.args[slot], S.Bin) and axes:
                     return self.dims[axes[0]]
         return None
+
+    def check_left_sides(self, statements: list[S.Statement], given: Iterable[str]) -> None:
+        """Refuse a second equation for a name, and free names that no left side has."""
+        names = [self.left_side(s)[0] for s in statements]
+        for name in names:
+            if names.count(name) > 1:
+                raise DeriveError(f"{self.name}: {name} has two equations; each tensor has one")
+        known = {n: Tensor(n, ()) for n in (*given, *names)}
+        scope = Scope(self.dims, known, self.convention)
+        for statement in statements:
+            _, indices = self.left_side(statement)
+            elaborator = Elaborator(scope, statement.text)
+            elaborator.check_names(statement.rhs)
+            refuse_extra(elaborator, statement.rhs, indices)
 
     def left_side(self, statement: S.Statement) -> tuple[str, list[str]]:
         """Return the name and index names that an equation defines."""
@@ -357,12 +382,7 @@ class _Builder:
         statement = S.parse_statement(text, scope.is_name)
         name, names = self.left_side(statement)
         elaborator = Elaborator(scope, text)
-        free = free_names(statement.rhs, scope)
-        extra = [n for n in free if n not in names]
-        if extra:
-            known = [*names, *self.tensors, *self.dims]
-            message = f"{extra[0]!r} is neither a known name nor an index of the left side"
-            raise elaborator.fail(free[extra[0]], message, nearest(extra[0], known))
+        refuse_extra(elaborator, statement.rhs, names)
         tensor = self.tensors[name]
         env = {n: (elaborator.fresh(n), d) for n, d in zip(names, tensor.dims, strict=True)}
         rhs = elaborator.scalar(statement.rhs, env)

@@ -27,7 +27,7 @@ from derive.ranges import check_ranges, context_edges
 from derive.statement import Identity, read_statement
 from derive.terms import Atom, Closure, Ix, Term, substitute
 
-MAX_ROUNDS = 4
+MAX_ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, 
     """Try each kind of proof in turn."""
     start = time.perf_counter()
     attempt = _Attempt(identity, assumes, using)
-    methods = (attempt.by_identity, attempt.by_other_names, attempt.by_induction, attempt.by_lemmas)
+    methods = (attempt.by_identity, attempt.by_induction, attempt.by_other_names, attempt.by_lemmas)
     for method in methods:
         try:
             found = method()
