@@ -40,22 +40,22 @@ def ours(values: dict[str, np.ndarray]) -> Callable[[], dict[str, np.ndarray]]:
     return lambda: program.run(values)
 
 
-def theirs(values: dict[str, np.ndarray]) -> Callable[[], tuple[torch.Tensor, ...]]:
+def theirs(values: dict[str, np.ndarray]) -> Callable[[], dict[str, torch.Tensor]]:
     """Return torch.nn.RNN with the same weights, forward and backward."""
     g = {n: torch.from_numpy(a) for n, a in values.items()}
     module = torch.nn.RNN(SIZE, SIZE, dtype=torch.float64)
-    with torch.no_grad():
-        module.weight_ih_l0.copy_(g["W_x"])
-        module.weight_hh_l0.copy_(g["W_h"])
-        module.bias_ih_l0.copy_(g["b_h"])
-        module.bias_hh_l0.zero_()
+    ours = {"weight_ih_l0": g["W_x"], "weight_hh_l0": g["W_h"], "bias_ih_l0": g["b_h"],
+            "bias_hh_l0": torch.zeros_like(g["b_h"])}  # fmt: skip
+    module.load_state_dict(ours)
     x = g["x"][:, None].clone().requires_grad_()
     start = g["h_init"][:, None].clone().requires_grad_()
+    wanted = [*module.parameters(), x, start]
 
-    def run() -> tuple[torch.Tensor, ...]:
+    def run() -> dict[str, torch.Tensor]:
         states, _ = module(x, start)
         loss = ((states[-1, 0] - g["y"]) ** 2).sum() / 2
-        return torch.autograd.grad(loss, (module.weight_hh_l0, module.weight_ih_l0, x, start))
+        names = [*(n for n, _ in module.named_parameters()), "x", "h_init"]
+        return dict(zip(names, torch.autograd.grad(loss, wanted), strict=True))
 
     return run
 
@@ -64,7 +64,7 @@ def main() -> None:
     """Print the ratios."""
     values = givens(2000)
     run, reference = ours(values), theirs(values)
-    worst = np.abs(run()["g_W_h"] - reference()[0].numpy()).max()
+    worst = np.abs(run()["g_W_h"] - reference()["weight_hh_l0"].numpy()).max()
     assert worst < 1e-10, worst
     ratio = best(run) / best(reference)
     row("derived forward+adjoint / torch.nn.RNN, T=2000 H=D=64 float64", ratio, "at most 1")

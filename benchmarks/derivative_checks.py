@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import torch
@@ -55,10 +56,10 @@ def main() -> None:
     for sizes in POINTS:
         sizes = default_sizes(SYSTEM, sizes)
         givens = random_givens(SYSTEM, sizes, 0)
-        slow = best(lambda givens=givens: gradcheck(givens), 3)
+        slow = best(partial(gradcheck, givens), 3)
         scope = " ".join(f"{n}={v}" for n, v in sizes.items())
         for name, make, tolerance in kinds:
-            fast = best(lambda m=make, g=givens, s=sizes, t=tolerance: check(m, g, s, t))
+            fast = best(partial(check, make, givens, sizes, tolerance))
             row(f"gradcheck / {name}, {scope}", slow / fast, "at least 20")
 
 

@@ -11,6 +11,7 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 PATIENCE = 60
@@ -21,8 +22,8 @@ CLAIMS = {
 }
 
 
-def derive_proof(name: str) -> bool:
-    """Prove a shipped claim for all sizes."""
+def derive_proof(name: str) -> tuple[bool, float]:
+    """Prove a shipped claim for all sizes; return the outcome and the seconds of the proof."""
     from derive import topics
     from derive.judging import Judge
 
@@ -36,19 +37,23 @@ def derive_proof(name: str) -> bool:
     system = topic.system_of(claim)
     start = time.perf_counter()
     verdict = Judge(lookup).judge(claim, system).verdict
-    derive_proof.seconds = time.perf_counter() - start  # type: ignore[attr-defined]
-    return verdict.name == "proved" and verdict.scope == "all sizes"
+    seconds = time.perf_counter() - start
+    return verdict.name == "proved" and verdict.scope == "all sizes", seconds
+
+
+def tensorgrad() -> tuple[Any, Any]:
+    """Return the package and its functions."""
+    return import_module("tensorgrad"), import_module("tensorgrad.functions")
 
 
 def tensorgrad_softmax() -> bool:
     """The softmax Jacobian for any size."""
     import sympy as sp
-    import tensorgrad as tg
-    import tensorgrad.functions as F
 
+    tg, fn = tensorgrad()
     n = sp.Symbol("n")
     a = tg.Variable("a", c=n)
-    p = F.softmax(a, "c")
+    p = fn.softmax(a, "c")
     found = tg.Derivative(p, a, {"c": "d"}).full_simplify()
     want = p * tg.Delta(n, "c", "d") - p * p.rename(c="d")
     return is_zero(found - want)
@@ -57,15 +62,14 @@ def tensorgrad_softmax() -> bool:
 def tensorgrad_cross_entropy() -> bool:
     """The gradient of cross-entropy for any size, y of any sum."""
     import sympy as sp
-    import tensorgrad as tg
-    import tensorgrad.functions as F
 
+    tg, fn = tensorgrad()
     n = sp.Symbol("n")
     a, y = tg.Variable("a", c=n), tg.Variable("y", c=n)
-    p = F.softmax(a, "c")
-    loss = -F.sum(y * F.log(p), ["c"])
+    p = fn.softmax(a, "c")
+    loss = -fn.sum(y * fn.log(p), ["c"])
     found = tg.Derivative(loss, a, {"c": "c"})
-    return is_zero(found - (p * F.sum(y, ["c"]) - y))
+    return is_zero(found - (p * fn.sum(y, ["c"]) - y))
 
 
 def tensorgrad_bptt(steps: int) -> Callable[[], bool]:
@@ -73,16 +77,15 @@ def tensorgrad_bptt(steps: int) -> Callable[[], bool]:
 
     def run() -> bool:
         import sympy as sp
-        import tensorgrad as tg
-        import tensorgrad.functions as F
 
+        tg, fn = tensorgrad()
         size = sp.Symbol("n")
         weight = tg.Variable("W", i=size, j=size)
         target = tg.Variable("y", i=size)
         states = [tg.Variable("h", i=size)]
         for t in range(steps):
             drive = tg.Variable(f"x{t}", i=size)
-            states.append(F.tanh(weight @ states[-1].rename(i="j") + drive))
+            states.append(fn.tanh(weight @ states[-1].rename(i="j") + drive))
         error = states[-1] - target
         signal, found = error, tg.Zero({"i": size, "j": size})
         for t in reversed(range(steps)):
@@ -97,9 +100,7 @@ def tensorgrad_bptt(steps: int) -> Callable[[], bool]:
 
 def is_zero(difference: Any) -> bool:
     """Tell whether tensorgrad simplifies a difference to zero."""
-    import tensorgrad as tg
-
-    return isinstance(difference.full_simplify(), tg.Zero)
+    return isinstance(difference.full_simplify(), tensorgrad()[0].Zero)
 
 
 def sympy_softmax(size: int) -> Callable[[], bool]:
@@ -179,8 +180,7 @@ def timed(run: Callable[[], bool]) -> str:
 def main() -> None:
     """Print one row a statement and prover."""
     for statement, claim in CLAIMS.items():
-        proved = derive_proof(claim)
-        seconds = derive_proof.seconds  # type: ignore[attr-defined]
+        proved, seconds = derive_proof(claim)
         verdict = "proved" if proved else "not proved"
         say("derive", statement, "all sizes", f"{seconds * 1e3:9.1f} ms  {verdict}")
     for peer, statement, scope, run in PEERS:

@@ -106,7 +106,11 @@ def main(
 
 def run(targets: list[str], options: CheckOptions) -> Report:
     """Check; where it pays, the symbolic half runs in a process of its own."""
+    from time import perf_counter
+
     from derive.parallel import Later, can_fork
+
+    start = perf_counter()
 
     def symbolic() -> Half:
         from derive.checking import symbolic as half
@@ -116,13 +120,14 @@ def run(targets: list[str], options: CheckOptions) -> Report:
     if options.jobs == 1 or "-" in targets or not can_fork():
         from derive.checking import check
 
-        return check(targets, options)
+        return replace(check(targets, options), seconds=perf_counter() - start)
     later = Later(symbolic, True)
     import torch  # noqa: F401 - the longest import, while the other process proves
 
     from derive.checking import check
 
-    return check(targets, options, later.result)
+    report = check(targets, options, later.result)
+    return replace(report, seconds=perf_counter() - start)
 
 
 @app.command()
