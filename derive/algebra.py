@@ -18,7 +18,7 @@ from itertools import permutations, product
 from derive.calculus import adjoint_equations, system_uses, tangent
 from derive.equation import Equation, System
 from derive.index import Expr, affine, index_symbol
-from derive.nodes import Total
+from derive.nodes import Total, kind
 from derive.terms import Atom, Guards, Ix, Key, Term, canonical_key, substitute
 
 Edges = list[tuple[tuple[str, str], int]]
@@ -55,10 +55,23 @@ def digest(key: object) -> str:
 
 
 def names_in(terms: list[Term]) -> list[str]:
-    """Return the bases in atoms that are not bound, each once, sorted."""
-    return sorted(
-        {b for t in terms for _, places in t.factors for b, _ in places if b not in t.bound}
-    )
+    """Return the bases that are not bound, each once, sorted.
+
+    A position that stands in a guard alone counts: the value depends on it all the same.
+    """
+    found = {b for t in terms for _, places in t.factors for b, _ in places if b not in t.bound}
+    guarded = {b for t in terms for pair in t.guards for b in pair if b not in t.bound}
+    return sorted(found | {b for b in guarded if b and not b.startswith("#")})
+
+
+def unpinned(term: Term) -> Term:
+    """Return a term with its pins written as guards."""
+    out = term.copy()
+    out.pinned = {}
+    for base, (to, offset) in term.pinned.items():
+        out.guard((base, 0), (to, offset))
+        out.guard((to, offset), (base, 0))
+    return out
 
 
 def abstract(kind: str, terms: list[Term]) -> tuple[str, tuple[Ix, ...]]:
@@ -67,9 +80,10 @@ def abstract(kind: str, terms: list[Term]) -> tuple[str, tuple[Ix, ...]]:
     Returns the name and the indices at which it is taken. The name is the same for two normal forms
     that differ in the names (and a common shift) of their free indices.
     """
+    terms = [unpinned(t) for t in terms]
     bases = names_in(terms)
-    low = {b: min(o for t in terms for _, places in t.factors for x, o in places if x == b)
-           for b in bases}  # fmt: skip
+    low = {b: min((o for t in terms for _, places in t.factors for x, o in places if x == b),
+                  default=0) for b in bases}  # fmt: skip
     groups = _groups(terms, bases, low)
     best: tuple[Key, tuple[str, ...], list[Term]] | None = None
     for order in _orders(groups):
@@ -283,8 +297,14 @@ class Algebra:
             family = self.family(name)
             kept = feedback(family, {n: self._reads_of(n) for n in family}, self.prefer)
             for member in family:
-                self._cut.setdefault(member, member in kept or self.needs_position(member))
+                self._cut.setdefault(member, member in kept or self.is_anchored(member))
         return self._cut[name]
+
+    def is_anchored(self, name: str) -> bool:
+        """Tell whether a state has initial positions and so is kept (exponentials open anyway)."""
+        equation = self.system.by_name.get(name)
+        opens = equation is not None and kind(equation.rhs) == "exp"
+        return self.needs_position(name) and not opens
 
     def family(self, name: str) -> list[str]:
         """Return the names that a definition leads to, itself included, in a fixed order."""

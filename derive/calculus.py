@@ -17,7 +17,7 @@ from derive.equation import Equation, System
 from derive.errors import DeriveError
 from derive.functions import TABLE
 from derive.index import Expr, Tensor, affine, index_symbol
-from derive.nodes import Leq, Softmax, entry_indices, freshen, kind, rebuild, tensor_name
+from derive.nodes import Leq, Power, Softmax, entry_indices, freshen, kind, rebuild, tensor_name
 
 Limit = tuple[sp.Symbol, Expr, Expr]
 CONSTANT_KINDS = ("KroneckerDelta", "Leq", "Detach")
@@ -79,6 +79,10 @@ def _uses(
         yield from _uses(
             expr.base, cof * expr.exp * expr.base ** (expr.exp - 1), limits, known, fresh
         )
+    elif kind(expr) == "Power":
+        base, exponent = expr.args
+        slope = exponent * Power(base, exponent - 1)
+        yield from _uses(base, cof * slope, limits, known, fresh)
     elif isinstance(expr, sp.Sum):
         inner = freshen(expr, fresh)
         more = tuple((s, a, b) for s, a, b in inner.limits)
@@ -143,6 +147,9 @@ def tangent(expr: Expr, entry: Callable[[Expr], Expr]) -> Expr:
         return sp.Add(*parts)
     if expr.is_Pow and expr.exp.is_Rational:
         return expr.exp * expr.base ** (expr.exp - 1) * tangent(expr.base, entry)
+    if kind(expr) == "Power":
+        base, exponent = expr.args
+        return exponent * Power(base, exponent - 1) * tangent(base, entry)
     if isinstance(expr, sp.Sum):
         return sp.Sum(tangent(expr.function, entry), *expr.limits)
     if kind(expr) in TABLE:

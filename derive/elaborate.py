@@ -27,6 +27,7 @@ from derive.nodes import (
     Product,
     Softmax,
     Total,
+    degree,
     freshen,
 )
 
@@ -60,6 +61,7 @@ class Scope:
         return self.tensor(name) is not None
 
 
+MAX_DEGREE = 128
 Build = Callable[[tuple[Expr, ...]], Expr]
 
 
@@ -140,9 +142,13 @@ class Elaborator:
         return found
 
     def sizes_of(self, names: set[str], env: Env) -> list[Dim]:
-        """Return the position axes that these index or size names belong to."""
-        dims = [env[n][1] for n in names if n in env]
-        return dims + [d for n, d in self.scope.dims.items() if n in names and d.ordered]
+        """Return the position axes that these index or size names belong to.
+
+        Where they tell nothing (``s=0..t``) and there is one position axis, it is that.
+        """
+        ordered = [d for d in self.scope.dims.values() if d.ordered]
+        found = [env[n][1] for n in names if n in env] + [d for d in ordered if d.name in names]
+        return found or (ordered if len(ordered) == 1 else [])
 
     def slots(self, name: str, item: S.Item) -> list[Dim]:
         """Return the sizes of the slots of one item in which the index stands."""
@@ -211,12 +217,26 @@ class Elaborator:
         handler: Callable[[S.Node, Env], Val] = getattr(self, "on_" + type(node).__name__.lower())
         return handler(node, env)
 
+    def bounded(self, expr: Expr) -> Expr:
+        """Return an expression whose degree is within bounds.
+
+        Raises:
+            DeriveError: If powers of powers make it too large to expand.
+        """
+        if degree(expr) > MAX_DEGREE:
+            raise DeriveError(
+                f"powers and products reach degree {degree(expr)}; at most {MAX_DEGREE} is read",
+                text=self.text,
+                at=0,
+            )
+        return expr
+
     def scalar(self, node: S.Node, env: Env) -> Expr:
         """Elaborate a node that must have no open axes."""
         val = self.value(node, env)
         if val.axes:
             raise self.fail(node, f"expected a scalar here; found shape {val.shape}")
-        return val.build(())
+        return self.bounded(val.build(()))
 
     def on_num(self, node: S.Num, env: Env) -> Val:
         """An exact number."""

@@ -277,7 +277,14 @@ class _Builder:
                 or elaborator.bind(i, [statement.rhs], {}, statement.lhs)
                 for slot, i in enumerate(indices)
             ]
-        except DeriveError:
+        except DeriveError as error:
+            if final and "unknown name" in error.message:
+                raise DeriveError(
+                    f"{self.name}: nothing tells which axes the indices of {name} run over",
+                    text=statement.text,
+                    at=statement.lhs.span[0],
+                    hint=f'declare its shape, as in tensors = {{ {name} = ["T"] }}',
+                ) from None
             if final:
                 raise
             return False

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import sympy as sp
 
-from derive.algebra import NAMED, Algebra, Named, abstract, digest, size_base
+from derive.algebra import NAMED, Algebra, Named, abstract, digest, names_in, size_base
 from derive.calculus import partial_derivative
 from derive.errors import DeriveError
 from derive.functions import TABLE
@@ -133,7 +133,7 @@ def on_power(frame: Frame, expr: Expr) -> list[Term]:
 def integer_power(frame: Frame, base: list[Term], exponent: int) -> list[Term]:
     """Raise a sum of terms to an integer power."""
     if exponent < 0:
-        return products(frame, [inverse(frame.normalizer(), base)] * -exponent)
+        return products(frame, [inverse(Normalizer(frame.algebra, []), base)] * -exponent)
     return products(frame, [base] * exponent)
 
 
@@ -233,7 +233,7 @@ def on_symbolic_power(frame: Frame, expr: Expr) -> list[Term]:
     ):
         (base,) = terms[0].factors
     else:
-        base = abstract("val", terms)
+        base = name_of(frame.algebra, "val", terms)
     plus, minus = exponent_parts(frame, expr.args[1])
     return [one(1, ("^:" + base[0], (*base[1], plus, minus)))]
 
@@ -291,7 +291,7 @@ def on_softmax(frame: Frame, expr: Expr) -> list[Term]:
     """exp(x_at) / Z with Z the named sum of exp(x)."""
     body, bound, at, size = expr.args
     top = lower_in(replace(frame, env={**frame.env, bound: frame.ix(at)}), body)
-    below = inverse(frame.normalizer(), partition(frame, body, bound, size))
+    below = inverse(Normalizer(frame.algebra, []), partition(frame, body, bound, size))
     return products(frame, [named_function(frame, "exp", top), below])
 
 
@@ -326,9 +326,43 @@ ROWS: dict[str, Callable[[Frame, Expr], list[Term]]] = {
 # Nonlinearities and denominators, named by content
 
 
+def name_of(algebra: Algebra, kind_: str, terms: list[Term]) -> Atom:
+    """Name a sum of terms by its content, the same wherever it stands.
+
+    Its free positions are shifted so that the least offset of each is 0 and normalised again, since
+    guards have their standard place relative to a position's own zero.
+    """
+    moved: dict[str, int] = {}
+    for _ in range(MAX_SHIFTS):
+        shifts = {b: low for b in names_in(terms) if (low := least(terms, b)) and is_name(b)}
+        if not shifts:
+            break
+        mapping: dict[str, Ix] = {b: (b, -low) for b, low in shifts.items()}
+        parts = [m for t in terms if (m := substitute(t, mapping)) is not None]
+        terms = list(Normalizer(algebra, []).normal(parts).values())
+        moved = {b: moved.get(b, 0) + shifts.get(b, 0) for b in {*moved, *shifts}}
+    name, places = abstract(kind_, terms)
+    return name, tuple((b, o + moved.get(b, 0)) for b, o in places)
+
+
+MAX_SHIFTS = 4
+
+
+def is_name(base: str) -> bool:
+    """Tell whether a base is an index name (not zero, not a size)."""
+    return base != "" and not base.startswith("#")
+
+
+def least(terms: list[Term], base: str) -> int:
+    """Return the least offset of a base among the atoms of some terms."""
+    offsets = (o for t in terms for _, places in t.factors for b, o in places if b == base)
+    return min(offsets, default=0)
+
+
 def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
     """Name f(argument); log opens products and exponentials, one-hot sums select."""
-    normalizer = frame.normalizer()
+    # named in no context: a name must not depend on where the argument stands
+    normalizer = Normalizer(frame.algebra, [])
     terms = list(normalizer.normal(argument).values())
     picked = select_onehot(frame, terms, lambda rest: named_function(frame, name, rest))
     if picked is not None:
@@ -336,14 +370,14 @@ def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
     if name == "log":
         return logarithm(normalizer, terms)
     if name == "exp":
-        return exponential(terms)
+        return exponential(frame.algebra, terms)
     if not terms:
         terms = [Term(Fraction(0))]
-    atom = frame.algebra.alias(abstract(name, terms))
+    atom = frame.algebra.alias(name_of(frame.algebra, name, terms))
     if atom[0] in frame.algebra.system.tensors and frame.algebra.needs_position(atom[0]):
         # at an initial position the state is given, not computed by its equation
-        if not normalizer.context.implies(("", 0), atom[1][0]):
-            atom = abstract(name, terms)
+        if not frame.normalizer().context.implies(("", 0), atom[1][0]):
+            atom = name_of(frame.algebra, name, terms)
     return [one(1, atom)]
 
 
@@ -366,14 +400,34 @@ def select_onehot(
     return None
 
 
-def exponential(terms: list[Term]) -> list[Term]:
+def exponential(algebra: Algebra, terms: list[Term]) -> list[Term]:
     """Exp of a sum is a product: one generator for each term, to its integer coefficient."""
     out = one()
     for term in terms:
         whole = term.coef.denominator == 1
+        logged = exp_of_log(term) if whole else None
+        if logged is not None:
+            out.times(logged, int(term.coef))
+            continue
         part = replace_coef(term, Fraction(1)) if whole else term
-        out.times(abstract("exp", [part]), int(term.coef) if whole else 1)
+        out.times(name_of(algebra, "exp", [part]), int(term.coef) if whole else 1)
     return [out]
+
+
+def exp_of_log(term: Term) -> Atom | None:
+    """Return what stands under the log where a term is one log: exp(n log x) is x^n."""
+    if term.bound or term.guards or term.pinned or list(term.factors.values()) != [1]:
+        return None
+    ((name, places),) = term.factors
+    if not name.startswith("log:"):
+        return None
+    named = NAMED[name]
+    mapping = dict(zip(named.params, places, strict=True))
+    (inner,) = (substitute(t, mapping) for t in named.terms)
+    if inner is None or list(inner.factors.values()) != [1] or inner.coef != 1:
+        return None
+    ((atom, _),) = inner.factors.items()
+    return atom
 
 
 def logarithm(normalizer: Normalizer, terms: list[Term]) -> list[Term]:
@@ -381,9 +435,9 @@ def logarithm(normalizer: Normalizer, terms: list[Term]) -> list[Term]:
     if len(terms) == 1 and not (terms[0].bound or terms[0].guards or terms[0].pinned):
         term, out = terms[0], []
         if term.coef != 1:
-            out.append(one(1, abstract("log", [one(term.coef)])))
+            out.append(one(1, name_of(normalizer.algebra, "log", [one(term.coef)])))
         for atom, power in term.factors.items():
-            for part in log_atom(atom):
+            for part in log_atom(normalizer.algebra, atom):
                 part.coef *= power
                 out.append(part)
         return out
@@ -398,14 +452,14 @@ def replace_coef(term: Term, coef: Fraction) -> Term:
     return out
 
 
-def log_atom(atom: Atom) -> list[Term]:
+def log_atom(algebra: Algebra, atom: Atom) -> list[Term]:
     """Return log of one atom: an exponential gives back its argument."""
     if atom[0].startswith("exp:"):
         named = NAMED[atom[0]]
         mapping = dict(zip(named.params, atom[1], strict=True))
         moved = (substitute(renamed(t), mapping) for t in named.terms)
         return [t for t in moved if t is not None]
-    return [one(1, abstract("log", [one(1, atom)]))]
+    return [one(1, name_of(algebra, "log", [one(1, atom)]))]
 
 
 def shared_monomial(terms: list[Term]) -> Term:
@@ -439,6 +493,6 @@ def inverse(normalizer: Normalizer, terms: list[Term]) -> list[Term]:
             return [r for r in [multiply(shared, factor)] if r is not None]
     scale = min(((t.coef, k) for k, t in normalizer.normal(terms).items()), key=lambda p: p[1])[0]
     monic = [replace_coef(t, t.coef / scale) for t in found]
-    name, places = abstract("den", monic)
+    name, places = name_of(normalizer.algebra, "den", monic)
     normalizer.algebra.add_fold(name)
     return [Term(1 / scale, {(name, places): -1})]

@@ -71,6 +71,17 @@ def walk(expr: Expr) -> Iterator[Expr]:
         yield from walk(child)
 
 
+def degree(expr: Expr) -> int:
+    """Bound the degree of an expression as a polynomial in its leaves."""
+    if expr.is_Mul:
+        return sum(degree(a) for a in expr.args)
+    if expr.is_Pow and expr.exp.is_Rational:
+        return max(1, int(abs(expr.exp))) * degree(expr.base)
+    if isinstance(expr, sp.Indexed) or not expr.args:
+        return 1
+    return max(degree(a) for a in expr.args)
+
+
 BINDERS = {"Softmax": (1,), "LogSumExp": (1,), "Product": (1, 2, 3), "DProduct": (1, 2, 3)}
 
 

@@ -163,6 +163,17 @@ def _expand_inverse(self: Normalizer, term: Term, atom: Atom, body: list[Term]) 
     return [t for t in out if t is not None]
 
 
+def open_named_values(self: Normalizer, term: Term) -> list[Term] | None:
+    """The base of a symbolic power is named; standing alone it is what it names."""
+    for atom, power in term.factors.items():
+        if atom[0].startswith("val:") and power > 0:
+            named = NAMED[atom[0]]
+            mapping = dict(zip(named.params, atom[1], strict=True))
+            parts = (substitute(renamed(t), mapping) for t in named.terms)
+            return self.expand(term, atom, [p for p in parts if p is not None])
+    return None
+
+
 def open_constant_units(self: Normalizer, term: Term) -> list[Term] | None:
     """Write h[t,0] as tanh(z[t,0]): at a numbered unit the function's own name is canonical.
 
@@ -447,20 +458,52 @@ def settle_guards(self: Normalizer, term: Term) -> list[Term] | None:
     if not term.guards:
         return None
     base = self.closure(term, guards=False)
+    # first what the supports bound: a guard that only other guards imply must not go before them
     for pair, c in sorted(term.guards.items()):
-        rest = term.copy()
-        del rest.guards[pair]
+        limit = base.bound(*pair)
+        if limit is not None:
+            return _peeled_to(_spelled_out(self, term, pair, base), pair, c, limit, False)
+    for pair, c in sorted(term.guards.items()):
         implied = self.closure(term, without=pair).bound(*pair)
         if implied is not None and implied <= c:
+            rest = term.copy()
+            del rest.guards[pair]
             return [rest]
-        limit = base.bound(*pair)
-        standard = limit if limit is not None else _standard(pair)
-        if limit is None and c == standard:
-            continue
-        if abs(c - standard) > MAX_PEEL:
-            raise UndecidedError(f"a range reaches {abs(c - standard)} positions past its place")
-        return _peel(rest, pair, c, standard, limit is None)
+    for pair, c in sorted(term.guards.items()):
+        if c != _standard(pair):
+            return _peeled_to(term, pair, c, _standard(pair), True)
     return None
+
+
+def _spelled_out(
+    self: Normalizer, term: Term, pair: tuple[str, str], base: Closure
+) -> Term:
+    """Return a term with the guards on bound positions that follow from one guard made explicit.
+
+    That guard is about to go; what it implied of positions that no support bounds must not go
+    with it.
+    """
+    full, less = self.closure(term), self.closure(term, without=pair)
+    out = term.copy()
+    for a, row in full.best.items():
+        for b, c in row.items():
+            loose = a != b and base.bound(a, b) is None
+            if (a, b) != pair and loose and (a in term.bound or b in term.bound):
+                weaker = less.bound(a, b)
+                if weaker is None or weaker > c:
+                    out.guards[a, b] = min(c, out.guards.get((a, b), c))
+    return out
+
+
+def _peeled_to(term: Term, pair: tuple[str, str], c: int, standard: int, keep: bool) -> list[Term]:
+    """Return a term with one guard moved to its standard place, and the boundary terms."""
+    if c > standard and not keep:
+        c = standard  # the support implies it
+    if abs(c - standard) > MAX_PEEL:
+        raise UndecidedError(f"a range reaches {abs(c - standard)} positions past its place")
+    rest = term.copy()
+    del rest.guards[pair]
+    return _peel(rest, pair, c, standard, keep)
 
 
 def _standard(pair: tuple[str, str]) -> int:
@@ -603,6 +646,7 @@ RULES: tuple[Rule, ...] = (
     apply_rewrites,
     unfold_definitions,
     open_constant_units,
+    open_named_values,
     unfold_products,
     onehot_rows,
     merge_powers,

@@ -58,6 +58,7 @@ def read_statement(system: System, text: str) -> Identity:
     opened = tuple((index_symbol(n), d) for n, d in zip(axis_names(axes, free), axes, strict=True))
     lhs, rhs = (side.build(tuple(s for s, _ in opened)[len(axes) - len(side.axes) :])
                 for side in sides)  # fmt: skip
+    lhs, rhs = elaborator.bounded(lhs), elaborator.bounded(rhs)
     conditions = tuple(
         (elaborator.index(c.left, free) + c.shift, elaborator.index(c.right, free))
         for c in syntax.conditions

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from evaluators import Values, of_expression, of_normal_form
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from derive.engine import algebra_of
@@ -62,7 +62,11 @@ def normal_form(identity):
     return Normalizer(algebra, edges, frozen=True).normal(terms)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(
+    max_examples=250,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+)
 @given(expression(), st.integers(0, 10**6))
 def test_normalising_keeps_the_value(text, seed):
     identity = read_statement(SYSTEM, f"{text} = h[t,i]*0 + y[i]*0 + g_z[t,i]")

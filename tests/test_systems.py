@@ -98,9 +98,21 @@ POOLED = build_system(
     losses={"loss": "1/2*sum(j, (q[j] - y[j])^2)"},
     targets=("y",),
 )
-SYSTEMS = (GRU, LSTM, NORM, ATTENTION, RESIDUAL, POOLED)
+WINDOWED = build_system(
+    "windowed",
+    ("T",),
+    {"x": ("T",), "w": (), "v": ()},
+    ("u[t] = 2*tanh(sum(s=t..T-1, x[s])*v + w*u[t-1])", "e[t] = (1 - w)*e[t-1] + w*x[t]"),
+    losses={"loss": "u[T-1] + e[T-1]"},
+)
+SYSTEMS = (WINDOWED, GRU, LSTM, NORM, ATTENTION, RESIDUAL, POOLED)
 
 TRUE = (
+    (WINDOWED, "g_x[s] = sum(t=0..s, 2*g_u[t]*(1 - (u[t]/2)^2)*v) + g_e[s]*w"),
+    (WINDOWED, "e[t] = (1-w)^(t+1)*e[-1] + w*sum(s=0..t, (1-w)^(t-s)*x[s])"),
+    (WINDOWED, "de[t]/dx[s] = w*(1-w)^(t-s) for s <= t"),
+    (WINDOWED, "exp(log(x[t])) = x[t]"),
+    (WINDOWED, "sum(s=0..t, 1)*w = (t+1)*w"),
     (GRU, "h[t] = u[t]*h[t-1] + (1 - u[t])*n[t]"),
     (GRU, "dL/dW_hn[j,i] = sum(t, g_h[t,j]*(1 - u[t,j])*(1 - n[t,j]^2)*r[t,j]*h[t-1,i])"),
     (GRU, "dL/db_hn = sum(t, g_m[t])"),
@@ -131,6 +143,9 @@ TRUE = (
     (POOLED, "dL/dW[j,k] = sum(t, (q[j] - y[j])*(1 - tanh(z[t,j])^2)*x[t,k])/T"),
 )  # fmt: skip
 FALSE = (
+    (WINDOWED, "sum(t, tanh(delta(t,0)*v)) = T*tanh(v)"),
+    (WINDOWED, "sum(t, x[t]*tanh(delta(t,0)*v)) = tanh(v)*sum(t, x[t])"),
+    (WINDOWED, "de[t]/dx[s] = w*(1-w)^(t-s+1) for s <= t"),
     (GRU, "dL/db_xn = dL/db_hn"),
     (GRU, "h[t] = (1 - u[t])*h[t-1] + u[t]*n[t]"),
     (LSTM, "dc[t,j]/dc[t-1,q] = delta(j,q)*f[t,j]"),
