@@ -9,11 +9,11 @@ import sympy as sp
 
 from derive.checks.codegen import Emitter, Rule
 from derive.checks.contract import contract
-from derive.checks.layout import BATCH, ZERO, Span, Val, whole
+from derive.checks.layout import BATCH, ZERO, Span, Val
 from derive.errors import DeriveError
 from derive.functions import TABLE
 from derive.index import Affine, Expr, affine
-from derive.nodes import Leq, kind, walk
+from derive.nodes import Leq, kind
 
 
 def add(emitter: Emitter, expr: Expr) -> Val:
@@ -146,12 +146,12 @@ def product(down: bool) -> Rule:
     """Return the rule of an ordered matrix product."""
 
     def rule(emitter: Emitter, expr: Expr) -> Val:
-        body, row, column, bound, first, last, at_row, at_column = expr.args
+        body, row, column, bound, first, last, at_row, at_column, side = expr.args
         ends = [emitter.extent(affine(e)) for e in (first, last)]
         low, high = (ends[1][0], ends[0][1]) if down else (ends[0][0], ends[1][1])
         emitter.open(bound, Span(low, high))
         for symbol, at in ((row, at_row), (column, at_column)):
-            emitter.open(symbol, matrix_span(emitter, symbol, at, body))
+            emitter.open(symbol, matrix_span(emitter, at, side))
         val = emitter.lower(body)
         limits = [index_value(emitter, e) for e in (first, last)]
         rest = emitter.ordered({s for v in (val, *limits) for s in v.labels} - {bound, row, column})
@@ -166,18 +166,11 @@ def product(down: bool) -> Rule:
     return rule
 
 
-def matrix_span(emitter: Emitter, symbol: sp.Symbol, at: Expr, body: Expr) -> Span:
+def matrix_span(emitter: Emitter, at: Expr, side: Expr) -> Span:
     """Return the span of a product's row or column; a scalar product has one of each."""
     if at.is_Symbol and at in emitter.spans:
         return emitter.spans[at]
-    if symbol not in body.free_symbols:
-        return Span(ZERO, ZERO)
-    for node in walk(body):
-        entry = emitter.entry(node)
-        if entry is not None and symbol in entry[1]:
-            slot = emitter.layout.slot(entry[0])
-            return whole(slot.dims[entry[1].index(symbol)])
-    raise DeriveError(f"cannot tell the size of {symbol} in {body}")
+    return Span(ZERO, ZERO) if side == 1 else Span(ZERO, Affine(side, -1))
 
 
 RULES: Mapping[str, Rule] = {

@@ -128,6 +128,7 @@ class Algebra:
     def __init__(self, system: System, lower: Lower):
         self.system, self.lower = system, lower
         self.prefer: frozenset[str] = frozenset()
+        self.opened: set[str] = set()
         self.made: dict[str, Definition | None] = {}
         self.busy: set[str] = set()
         self._cut: dict[str, bool] = {}
@@ -145,8 +146,13 @@ class Algebra:
         env: dict[Expr, Ix] = {
             s: (f"{p}=", 0) for s, p in zip(equation.indices, params, strict=True)
         }
-        (term,) = self.lower(self, equation.rhs, env, {})
-        ((name, places),) = term.factors
+        terms = self.lower(self, equation.rhs, env, {})
+        bare = len(terms) == 1 and terms[0].coef == 1 and list(terms[0].factors.values()) == [1]
+        name, places = next(iter(terms[0].factors)) if bare else ("", ())
+        if not bare or terms[0].bound or terms[0].guards or ":" not in name or name in self.aliases:
+            # a selected class, a number, or a second name for the same value: it unfolds
+            self.opened.add(equation.tensor.name)
+            return
         self.aliases[name] = (equation.tensor.name, places, tuple(b for b, _ in env.values()))
 
     def alias(self, atom: Atom) -> Atom:
@@ -206,7 +212,8 @@ class Algebra:
 
     def names_nonlinearity(self, equation: Equation) -> bool:
         """Tell whether an equation only names a function value, so that its name is a generator."""
-        return bool(equation.rhs.is_Function) and str(equation.rhs.func) not in OPEN_KINDS
+        opens = equation.tensor.name in self.opened or kind(equation.rhs) in OPEN_KINDS
+        return bool(equation.rhs.is_Function) and not opens
 
     def _lowered(self, equation: Equation, guarded: bool, first: int = 0) -> Definition:
         """Lower an equation's right side over placeholder indices."""
@@ -290,21 +297,15 @@ class Algebra:
     def cut(self, name: str) -> bool:
         """Tell whether a name is kept as a generator: its recurrence would unfold for ever.
 
-        Of each cycle of definitions one name is kept; everything else unfolds. A state with initial
-        positions is kept too, since its equation does not hold there.
+        Of each cycle of definitions one name is kept; everything else unfolds (a state with initial
+        positions only where its position is known to be at least 0).
         """
         if name not in self._cut:
             family = self.family(name)
             kept = feedback(family, {n: self._reads_of(n) for n in family}, self.prefer)
             for member in family:
-                self._cut.setdefault(member, member in kept or self.is_anchored(member))
+                self._cut.setdefault(member, member in kept)
         return self._cut[name]
-
-    def is_anchored(self, name: str) -> bool:
-        """Tell whether a state has initial positions and so is kept (exponentials open anyway)."""
-        equation = self.system.by_name.get(name)
-        opens = equation is not None and kind(equation.rhs) == "exp"
-        return self.needs_position(name) and not opens
 
     def family(self, name: str) -> list[str]:
         """Return the names that a definition leads to, itself included, in a fixed order."""

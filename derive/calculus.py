@@ -340,4 +340,6 @@ def partial_derivative(
         for symbol, first, last in reversed(use.limits):
             body = sp.Sum(body, (symbol, first, last))
         parts.append(body)
-    return rebuild(freshen(sp.Add(*parts), fresh), place)
+    # at an initial position the state is given, and its equation does not hold
+    held = Leq(0, indices[0]) if equation.tensor.first < 0 else sp.Integer(1)
+    return held * rebuild(freshen(sp.Add(*parts), fresh), place)

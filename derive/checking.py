@@ -355,7 +355,11 @@ def numeric_evidence(
 
 
 def with_numbers(verdict: Verdict, numeric: tuple[Evidence, ...]) -> Verdict:
-    """Confirm an undecided claim by independent oracles that all agree."""
+    """Confirm an undecided claim by oracles that agree; withdraw a proof that one contradicts."""
+    failed = [e.kind for e in numeric if not e.passed]
+    if verdict.name == "proved" and failed:
+        reason = f"the proof and {' and '.join(failed)} disagree: one of them is wrong"
+        return Verdict("undecided", "", reason=reason)
     if verdict.name != "undecided" or not numeric:
         return verdict
     if all(e.passed for e in numeric) and any(e.independent for e in numeric):

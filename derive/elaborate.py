@@ -61,7 +61,7 @@ class Scope:
         return self.tensor(name) is not None
 
 
-MAX_DEGREE = 128
+MAX_DEGREE, MAX_BITS = 128, 4096
 Build = Callable[[tuple[Expr, ...]], Expr]
 
 
@@ -223,6 +223,8 @@ class Elaborator:
         Raises:
             DeriveError: If powers of powers make it too large to expand.
         """
+        if expr.has(sp.zoo, sp.nan, sp.oo):
+            raise DeriveError("division by zero", text=self.text, at=0)
         if degree(expr) > MAX_DEGREE:
             raise DeriveError(
                 f"powers and products reach degree {degree(expr)}; at most {MAX_DEGREE} is read",
@@ -292,6 +294,8 @@ class Elaborator:
                             f"the index here runs over {other}")  # fmt: skip
         if place.base is not None and place.base not in sizes and place.base != dim.symbol:
             raise self.fail(node, f"this axis of {what} has size {dim.name}; found {place.base}")
+        if place.base is None and place.offset < 0 and not dim.ordered:
+            raise self.fail(node, f"axis {dim.name} of {what} starts at 0; found {place.offset}")
         if place.base is not None and place.offset and not dim.ordered:
             raise self.fail(node, f"axis {dim.name} of {what} has no order: {expr} means nothing")
 
@@ -316,6 +320,8 @@ class Elaborator:
         left, right = self.value(node.left, env), self.value(node.right, env)
         if node.op == "@":
             return self.matmul(node, left, right)
+        if node.op == "/" and isinstance(node.right, S.Num) and node.right.value == 0:
+            raise self.fail(node.right, "division by zero")
         if node.op == "/" and right.axes and not left.axes:
             raise self.fail(node, "a division by an array needs an array of the same shape above")
         return self.elementwise(node, left, right)
@@ -381,11 +387,23 @@ class Elaborator:
         """``x^n``, entry by entry; n an integer, or an index expression such as T-t."""
         base = self.value(node.left, env)
         exponent = self.exponent(node.right, env)
-        if exponent.is_Integer or exponent.is_Rational:
+        if exponent.is_Rational:
             if abs(exponent) > 64:
                 raise self.fail(node.right, f"exponents go to 64; found {exponent}")
-            return Val(base.axes, lambda i: base.build(i) ** exponent, base.turned)
+            return Val(base.axes, lambda i: self.raised(node, base.build(i), exponent), base.turned)
         return Val(base.axes, lambda i: Power(base.build(i), exponent), base.turned)
+
+    def raised(self, node: S.Node, base: Expr, exponent: Expr) -> Expr:
+        """Return base ** exponent, unless that is a number of thousands of digits."""
+        if (
+            base.is_Rational
+            and int(abs(exponent)) * (int(base.p) * int(base.q)).bit_length() > 4096
+        ):
+            raise self.fail(node, "this power is a number of thousands of digits")
+        reached = degree(base) * abs(exponent)
+        if reached > MAX_DEGREE:
+            raise self.fail(node, f"powers of powers reach degree {reached}; at most {MAX_DEGREE}")
+        return base**exponent
 
     def exponent(self, node: S.Node, env: Env) -> Expr:
         """Elaborate an exponent."""
@@ -436,7 +454,24 @@ class Elaborator:
         dims = {env[n.name][1].name for n in node.args if isinstance(n, S.Name) and n.name in env}
         if len(dims) > 1:
             raise self.fail(node, f"delta compares indices of one size; found {sorted(dims)}")
+        self.check_delta(node, (i, j), env)
         return Val((), lambda _: sp.KroneckerDelta(i, j))
+
+    def check_delta(self, node: S.Call, pair: tuple[Expr, Expr], env: Env) -> None:
+        """Refuse to compare a feature index with a size, or with a number that may not be there."""
+        sizes = {sym: d for sym, d in env.values()}
+        features = [
+            sizes[b] for e in pair if (b := affine(e).base) in sizes and not sizes[b].ordered
+        ]
+        for expr in pair if features else ():
+            place = affine(expr)
+            if place.base not in sizes and not (place.base is None and place.offset == 0):
+                raise self.fail(
+                    node,
+                    f"delta compares an index over {features[0].name} with {expr}, which may "
+                    "not be one of its values",
+                    "compare with another index, or with 0",
+                )
 
     def call_diag(self, node: S.Call, env: Env) -> Val:
         """``diag(v)``: the vector on the diagonal."""
@@ -556,12 +591,12 @@ class Elaborator:
             one, zero = sp.Integer(1), sp.Integer(0)
             row, col = self.fresh("i"), self.fresh("j")
             body = val.build(())
-            return Val((), lambda _: make(body, row, col, symbol, first, last, zero, zero) * one)
+            return Val((), lambda _: make(body, row, col, symbol, first, last, zero, zero, one))
         if len(val.axes) != 2 or val.axes[0].name != val.axes[1].name:
             raise self.fail(node, f"prod multiplies square matrices; found shape {val.shape}")
         row, col = self.fresh("i"), self.fresh("j")
-        entry = val.build((row, col))
-        return Val(val.axes, lambda i: make(entry, row, col, symbol, first, last, *i))
+        entry, size = val.build((row, col)), val.axes[0].symbol
+        return Val(val.axes, lambda i: make(entry, row, col, symbol, first, last, *i, size))
 
     def descends(self, arg: S.Range, first: Expr, last: Expr) -> bool:
         """Tell whether a product's factors run from late to early positions.
@@ -575,10 +610,14 @@ class Elaborator:
             return False
         if b.base is None or a.base.is_positive:
             return True
-        if (b.base.name, a.base.name) in self.ordered or a.offset < b.offset:
-            return True
-        if (a.base.name, b.base.name) in self.ordered or a.offset > b.offset:
+        if a.base == b.base:
+            return a.offset > b.offset
+        if (a.base.name, b.base.name) in self.ordered:
             return False
+        if (b.base.name, a.base.name) in self.ordered:
+            return True
+        if a.offset != b.offset:
+            return a.offset < b.offset
         raise self.fail(arg, "cannot tell whether this product goes up or down",
                         f"add a condition: for {b.base.name} <= {a.base.name}")  # fmt: skip
 

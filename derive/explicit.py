@@ -16,7 +16,7 @@ from derive.equation import System
 from derive.errors import DeriveError
 from derive.functions import TABLE
 from derive.index import Expr
-from derive.nodes import entry_indices, kind, tensor_name, walk
+from derive.nodes import entry_indices, kind, tensor_name
 from derive.rings import SLOPES, Element, Ring
 from derive.statement import Identity
 
@@ -50,6 +50,7 @@ class Explicit:
         self.size_env: Env = {d.symbol: sizes[n] for n, d in system.dims.items()}
         self.entries: dict[Entry, Dual] = {}
         self.order: list[Entry] = []
+        self.busy: set[Entry] = set()
         self.sweeps: dict[Entry, Partials] = {}
         self.fixed = self._fixed(overrides, shared or {})
 
@@ -87,7 +88,11 @@ class Explicit:
             return known
         if len(self.entries) > MAX_ENTRIES:
             raise DeriveError(f"more than {MAX_ENTRIES} entries at these sizes")
+        if entry in self.busy:
+            raise DeriveError(f"{entry[0]} is assumed in terms of itself")
+        self.busy.add(entry)
         dual = self._computed(entry)
+        self.busy.discard(entry)
         self.entries[entry] = dual
         self.order.append(entry)
         return dual
@@ -282,12 +287,12 @@ def _logsumexp(world: Explicit, expr: Expr, env: Env) -> Dual:
 
 def _matrix_product(world: Explicit, expr: Expr, env: Env) -> Dual:
     """Multiply the matrices out, leftmost first; an empty range is the identity."""
-    body, row, col, symbol, first, last, i, j = expr.args
+    body, row, col, symbol, first, last, i, j, side = expr.args
     a, b = world.index(first, env), world.index(last, env)
     step = 1 if kind(expr) == "Product" else -1
     positions = range(a, b + step, step)
     at_row, at_col = world.index(i, env), world.index(j, env)
-    size = product_size(world, expr)
+    size = world.index(side, env)
     line: list[Dual] = [
         (world.ring.one if k == at_row else world.ring.zero, {}) for k in range(size)
     ]
@@ -296,19 +301,6 @@ def _matrix_product(world: Explicit, expr: Expr, env: Env) -> Dual:
         line = [add([multiply(line[r], world.dual(body, {**here, row: r, col: c}))
                      for r in range(size)], world.ring.zero) for c in range(size)]  # fmt: skip
     return line[at_col]
-
-
-def product_size(world: Explicit, expr: Expr) -> int:
-    """Return the side of a product's matrices: the axis on which its row index stands."""
-    body, row, col = expr.args[:3]
-    for node in walk(body):
-        name = tensor_name(node)
-        if name is None:
-            continue
-        for index, dim in zip(entry_indices(node), world.system.tensors[name].dims, strict=True):
-            if index in (row, col):
-                return world.sizes[dim.name]
-    return 1
 
 
 def _delta(world: Explicit, expr: Expr, env: Env) -> Dual:

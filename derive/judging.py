@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from derive.claim import Claim, Counterexample, Evidence, Verdict
 from derive.edits import suggest
@@ -51,6 +50,7 @@ class Judge:
     lookup: Lookup
     seed: int = 0
     sizes: Mapping[str, int] = field(default_factory=dict)
+    known: dict[str, bool] = field(default_factory=dict)
 
     def judge(self, claim: Claim, system: System, hints: tuple[str, ...] = ()) -> Judgement:
         """Judge one claim.
@@ -87,17 +87,23 @@ class Judge:
             lemma, owner = self.lookup(name)
             if owner is not system or not set(lemma.assumes) <= set(claim.assumes):
                 continue
+            if ids is not claim.using and not rewrites_one_entry(lemma, owner):
+                continue
             if lemma.id != claim.id and self.holds(lemma, owner):
                 out.append(read_statement(owner, lemma.statement))
         return tuple(out)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - one judge a run
     def holds(self, lemma: Claim, system: System) -> bool:
-        """Tell whether a lemma is proved."""
+        """Tell whether a lemma is proved (not by itself: lemmas that use each other are not)."""
+        if lemma.id not in self.known:
+            self.known[lemma.id] = False
+            self.known[lemma.id] = self.proves(lemma, system)
+        return self.known[lemma.id]
+
+    def proves(self, lemma: Claim, system: System) -> bool:
+        """Prove a lemma."""
         identity = read_statement(system, lemma.statement)
         return prove(identity, lemma.assumes, self.lemmas(lemma, system, lemma.using)).proved
-
-    __hash__ = object.__hash__
 
     def search(self, identity: Identity, assumed: tuple[Identity, ...]) -> Counterexample | None:
         """Search for a counterexample, at the user's sizes first."""
@@ -188,6 +194,12 @@ def reads_loss(identity: Identity) -> bool:
 def sizes_text(sizes: Mapping[str, int]) -> str:
     """Return ``T=3 D=2``."""
     return " ".join(f"{n}={v}" for n, v in sizes.items())
+
+
+def rewrites_one_entry(lemma: Claim, system: System) -> bool:
+    """Tell whether a statement's left side is one entry or derivative, so that it can rewrite."""
+    left = read_statement(system, lemma.statement).lhs
+    return tensor_name(left) is not None or kind(left) == "Total"
 
 
 def located(error: DeriveError, claim: Claim) -> DeriveError:

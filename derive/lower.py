@@ -258,7 +258,7 @@ ZERO_IX: Ix = ("", 0)
 
 def on_product(frame: Frame, expr: Expr) -> list[Term]:
     """An ordered matrix product of symbolic length: an atom P (ascending) or Q (descending)."""
-    body, row, col, symbol, first, last, i, j = expr.args
+    body, row, col, symbol, first, last, i, j, size = expr.args
     env: dict[Expr, Ix] = {row: ("?r", 0), col: ("?c", 0), symbol: ("?k", 0)}
     low, high = frame.ix(first), frame.ix(last)
     if kind(expr) == "DProduct":
@@ -276,7 +276,8 @@ def on_product(frame: Frame, expr: Expr) -> list[Term]:
     constant = all(b != "?k" for t in nf.values() for _, places in t.factors for b, _ in places)
     # equal factors commute: the ascending product of a constant is written as the descending one
     descending = kind(expr) == "DProduct" or constant
-    name = content_name("Q" if descending else "P", list(nf.values()))
+    tag = content_name("Q" if descending else "P", list(nf.values()))
+    name = f"{tag}:{'' if size == 1 else size.name}"
     NAMED.setdefault(name, Named(("?r", "?c", "?k"), tuple(nf.values())))
     ends = (high, low) if descending else (low, high)
     return [one(1, (name, (frame.ix(i), frame.ix(j), *ends)))]

@@ -7,8 +7,9 @@
 ``Leq(a, b)``       1 where index a <= index b, else 0
 ``Softmax(x,k,at,n)`` exp(x at k=at) / sum over k < n of exp(x); x has the bound index k
 ``LogSumExp(x,k,n)``  log of the sum over k < n of exp(x)
-``Product(x,i,j,k,first,last,row,col)``  entry [row, col] of the ordered matrix product of x[i,j]
-                    for k = first, ..., last (ascending), leftmost first; DProduct: descending
+``Product(x,i,j,k,first,last,row,col,n)``  entry [row, col] of the ordered product of the n x n
+                    matrices x[i,j] for k = first, ..., last (ascending), leftmost first; DProduct:
+                    descending; n = 1 for scalars
 ``Power(w, n)``     w to an index expression n
 ==================  ===============================================================================
 """

@@ -319,6 +319,8 @@ def rewrite_of(
     if len(pattern) != 1 or list(pattern[0].factors.values()) != [1] or pattern[0].coef != 1:
         raise DeriveError(f"an assumption rewrites one entry; found {identity.text!r}")
     ((name, places),) = pattern[0].factors
+    if not lemma:
+        check_assumption(algebra, identity.text, name, places)
     own = fixed - {b for b, _ in places} if lemma else fixed
     env: dict[Expr, Ix] = {
         s: (s.name if s.name in own else s.name + "=", 0) for s, _ in identity.free
@@ -340,6 +342,19 @@ def rewrite_of(
     pinned_right = tuple(t for t in (substitute(t, pinned) for t in right) if t is not None)
     sides = tuple((pin(low), pin(high)) for low, high in conditions)
     return Rewrite(name, tuple(map(pin, places)), params - {last}, pinned_right, sides)
+
+
+def check_assumption(algebra: Algebra, text: str, name: str, places: tuple[Ix, ...]) -> None:
+    """Refuse to assume a value that an equation computes: its derivative would stay another."""
+    computed = name in algebra.system.by_name or name in algebra.system.derived_by_name
+    initial = bool(places) and places[0][0] == "" and places[0][1] < 0
+    if computed and not initial:
+        raise DeriveError(
+            f"an assumption fixes a given entry or an adjoint; {name} is computed by an equation",
+            text=text,
+            at=0,
+            hint="assume it of an input, a parameter, an initial state or a derivative g_X",
+        )
 
 
 def _mark(base: str, env: dict[Expr, Ix]) -> str:

@@ -72,11 +72,28 @@ def _check(identity: Identity, expr: Expr, edges: Edges) -> None:
     elif kind(expr) in ("Product", "DProduct"):
         body, _, _, symbol, first, last, *_ = expr.args
         low, high = (first, last) if kind(expr) == "Product" else (last, first)
+        _check_product(identity, place(low), place(high), edges)
         _check(identity, body, [*edges, *_range_edges(symbol.name, place(low), place(high))])
+    elif kind(expr) in ("Softmax", "LogSumExp"):
+        body, bound, size = expr.args[0], expr.args[1], expr.args[-1]
+        _check(identity, body, [*edges, *_range_edges(bound.name, ("", 0), place(size - 1))])
     else:
         for arg in expr.args:
             if not arg.is_Symbol or tensor_name(arg) is not None:
                 _check(identity, arg, edges)
+
+
+def _check_product(identity: Identity, low: Ix, high: Ix, edges: Edges) -> None:
+    """Refuse a product that could have a negative number of factors."""
+    end = (high[0], high[1] + 1)
+    holds = low[1] <= end[1] if low[0] == end[0] else Closure(edges).implies(low, end)
+    if not holds:
+        raise DeriveError(
+            "the ends of this product may have passed each other, and then it means nothing",
+            text=identity.text,
+            at=max(0, identity.text.find("prod(")),
+            hint="add a condition on its ends, as in: for s <= t",
+        )
 
 
 def _range_edges(name: str, low: Ix, high: Ix) -> Edges:

@@ -13,7 +13,17 @@ from derive.algebra import NAMED, fold_signature, lead_of
 from derive.lower import inverse
 from derive.nodes import kind
 from derive.normal import Normalizer, UndecidedError
-from derive.terms import Atom, Closure, Ix, Term, fresh, multiply, renamed, substitute
+from derive.terms import (
+    Atom,
+    Closure,
+    Ix,
+    Term,
+    canonical_key,
+    fresh,
+    multiply,
+    renamed,
+    substitute,
+)
 
 Rule = Callable[[Normalizer, Term], "list[Term] | None"]
 MAX_PEEL, MAX_LAG = 64, 8
@@ -174,6 +184,42 @@ def open_named_values(self: Normalizer, term: Term) -> list[Term] | None:
     return None
 
 
+def reduce_inverses(self: Normalizer, term: Term) -> list[Term] | None:
+    """Under 1/D with D = c a + rest, a is (D - rest)/c: a/D comes down to 1/c - rest/(c D)."""
+    for atom, power in term.factors.items():
+        if power >= 0 or not atom[0].startswith(("val:", "den:")):
+            continue
+        named = NAMED[atom[0]]
+        mapping = dict(zip(named.params, atom[1], strict=True))
+        lead = _single_atom(named.terms)
+        if lead is None:
+            continue
+        ((place, _),) = lead.factors.items()
+        moved = substitute(Term(Fraction(1), {place: 1}), mapping)
+        if moved is None or term.factors.get(next(iter(moved.factors)), 0) < 1:
+            continue
+        whole = Term(1 / lead.coef, {atom: 1})
+        rest = [substitute(renamed(t), mapping) for t in named.terms if t is not lead]
+        for part in rest:
+            if part is not None:
+                part.coef /= -lead.coef
+        body = [whole, *(p for p in rest if p is not None)]
+        return self.expand(term, next(iter(moved.factors)), body)
+    return None
+
+
+def _single_atom(terms: tuple[Term, ...]) -> Term | None:
+    """Return the term of a sum that is one atom, which no other term holds, if there is one."""
+    found = []
+    for term in terms:
+        if term.bound or term.guards or list(term.factors.values()) != [1]:
+            continue
+        (atom,) = term.factors
+        if not any(atom in t.factors for t in terms if t is not term):
+            found.append(term)
+    return max(found, key=canonical_key, default=None)
+
+
 def open_constant_units(self: Normalizer, term: Term) -> list[Term] | None:
     """Write h[t,0] as tanh(z[t,0]): at a numbered unit the function's own name is canonical.
 
@@ -210,10 +256,10 @@ def unfold_products(self: Normalizer, term: Term) -> list[Term] | None:
             continue
         (a, m), (b, n) = places[2:4] if name[0] == "P" else (places[3], places[2])
         if a == b and n - m + 1 <= MAX_LAG:
-            return self.expand(term, atom, _identity(places) if n < m else _peeled(self, atom, 2))
+            return self.expand(term, atom, _identity(places) if n < m else _peeled(atom, 2))
         for end in (2, 3):
             if self.unfold((name, (places[end],))):
-                return self.expand(term, atom, [*_empty_case(atom), *_peeled(self, atom, end)])
+                return self.expand(term, atom, [*_empty_case(atom), *_peeled(atom, end)])
     return None
 
 
@@ -234,7 +280,7 @@ def _empty_case(atom: Atom) -> list[Term]:
     return [term] if term.guard(low, after) and term.guard(after, low) else []
 
 
-def _peeled(self: Normalizer, atom: Atom, end: int) -> list[Term]:
+def _peeled(atom: Atom, end: int) -> list[Term]:
     """Return one end's factor times the rest of the product, where the range is not empty.
 
     Slot 2 is the leftmost factor, at position ``first`` both ascending (P) and descending (Q);
@@ -242,7 +288,7 @@ def _peeled(self: Normalizer, atom: Atom, end: int) -> list[Term]:
     """
     name, (row, col, first, last) = atom
     named, middle = NAMED[name], fresh()
-    dim = _product_dim(self, named.terms)
+    dim = name.split(":")[2]  # the size of the matrices, "" for scalars
     step = 1 if name[0] == "P" else -1
     low, high = (first, last) if step == 1 else (last, first)
     inner: Ix = (middle, 0) if dim else row
@@ -261,18 +307,6 @@ def _peeled(self: Normalizer, atom: Atom, end: int) -> list[Term]:
             factor.bound[middle] = dim
         out.append(factor)
     return out
-
-
-def _product_dim(self: Normalizer, terms: tuple[Term, ...]) -> str | None:
-    """Return the size name of a product's matrices; None for a scalar product."""
-    system = self.algebra.system
-    for term in terms:
-        for name, places in term.factors:
-            tensor = system.tensors.get(name)
-            for (base, _), dim in zip(places, tensor.dims if tensor else (), strict=False):
-                if base in ("?r", "?c"):
-                    return dim.name
-    return None
 
 
 def onehot_rows(self: Normalizer, term: Term) -> list[Term] | None:
@@ -475,9 +509,7 @@ def settle_guards(self: Normalizer, term: Term) -> list[Term] | None:
     return None
 
 
-def _spelled_out(
-    self: Normalizer, term: Term, pair: tuple[str, str], base: Closure
-) -> Term:
+def _spelled_out(self: Normalizer, term: Term, pair: tuple[str, str], base: Closure) -> Term:
     """Return a term with the guards on bound positions that follow from one guard made explicit.
 
     That guard is about to go; what it implied of positions that no support bounds must not go
@@ -647,6 +679,7 @@ RULES: tuple[Rule, ...] = (
     unfold_definitions,
     open_constant_units,
     open_named_values,
+    reduce_inverses,
     unfold_products,
     onehot_rows,
     merge_powers,

@@ -90,6 +90,8 @@ def bind_free(elaborator: Elaborator, syntax: S.Statement) -> dict[str, tuple[sp
 def axis_names(axes: tuple[Dim, ...], free: dict[str, tuple[sp.Symbol, Dim]]) -> list[str]:
     """Return one unused index name per open axis."""
     letters = [c for c in "ijklmnopq" if c not in free]
+    if len(axes) > len(letters):
+        raise DeriveError(f"a statement may have {len(letters)} open axes; found {len(axes)}")
     return letters[: len(axes)]
 
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 
 from derive.errors import DeriveError, nearest
 
-MAX_CHARS, MAX_TOKENS, MAX_DEPTH, MAX_DIGITS = 4000, 1500, 60, 40
+MAX_CHARS, MAX_TOKENS, MAX_DEPTH, MAX_DIGITS, MAX_CHAIN = 4000, 1500, 60, 40, 120
 
 
 @dataclass(frozen=True)
@@ -251,8 +251,11 @@ class Parser:
         if self.depth > MAX_DEPTH:
             raise DeriveError(f"nested deeper than {MAX_DEPTH}", text=self.text, at=self.now.at)
         start, left = self.now.at, self.prefix()
+        chain = 0
         while self.now.kind == "op" and BINARY.get(self.now.text, -1) > level:
-            op = self.now.text
+            op, chain = self.now.text, chain + 1
+            if chain > MAX_CHAIN:
+                raise self.fail(f"at most {MAX_CHAIN} operators in a row", hint="name parts of it")
             self.pos += 1
             # ^ is right associative, so its right side may hold another ^
             right = self.expression(BINARY[op] - (1 if op in ("^", "**") else 0))
@@ -268,7 +271,11 @@ class Parser:
         if self.take("+"):
             return self.expression(30)
         node = self.primary()
-        while self.take(".T"):
+        for turn in range(MAX_CHAIN):
+            if not self.take(".T"):
+                break
+            if turn > 3:
+                raise self.fail("at most 4 transposes in a row")
             node = Transpose(node, span=(start, self.end()))
         return node
 

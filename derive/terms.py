@@ -221,10 +221,23 @@ def _component_key(
     tied = min((c for c, members in classes.items() if len(members) > 1), default=None)
     if tied is None:
         return _key_under(factors, bound, guards, colors)
+    first, *others = classes[tied]
+    # a member that can change places with the first gives the same key
+    tries = [first, *(m for m in others if not _exchangeable(factors, guards, first, m))]
     return min(
         _component_key(factors, bound, guards, {**fixed, member: f"!{len(fixed)}"})
-        for member in classes[tied]
+        for member in tries
     )
+
+
+def _exchangeable(factors: list[Factor], guards: list[GuardRow], a: str, b: str) -> bool:
+    """Tell whether swapping two names leaves a component as it is."""
+    swap = {a: b, b: a}
+    moved = sorted(
+        (n, p, tuple((swap.get(x, x), o) for x, o in places)) for n, p, places in factors
+    )
+    rows = sorted((swap.get(x, x), swap.get(y, y), c) for x, y, c in guards)
+    return moved == sorted(factors) and rows == sorted(guards)
 
 
 def _refine(

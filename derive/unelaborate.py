@@ -276,10 +276,10 @@ def _logsumexp(at: _Names, expr: Expr) -> S.Node:
 
 def _prod(at: _Names, expr: Expr) -> S.Node:
     """``prod(k=a..b, x)``; of matrices, ``entry(prod(...), row, col)``, for display only."""
-    body, row, col, symbol, first, last, *place = expr.args
+    body, row, col, symbol, first, last, *place, side = expr.args
     limits = (at.node(first), at.node(last))
     inner, name = at.binding(symbol, body)
-    scalar = not {row, col} & body.free_symbols
+    scalar = side == 1
     for index in () if scalar else (row, col):
         inner, _ = inner.binding(index, body)
     product = S.Call("prod", (S.Range(name, *limits), inner.node(body)))

@@ -59,7 +59,7 @@ FALSE = (
     (DELAY, "s[t] = s[-1] + v[t]", ()),
     # assuming the claim at t itself, or at any position
     (GEOMETRIC, "v[t] = 1", ("v[0] = 1",)),
-    (GEOMETRIC, "h[t] = 1", ("h[0] = 1",)),
+    (GEOMETRIC, "w = 1", ("v[0] = 1",)),
     # off by one
     (GEOMETRIC, "h[t] = w^t*h[-1]", ()),
     (GEOMETRIC, "dh[t]/dh[s] = w^(t-s+1) for s <= t", ()),

@@ -100,7 +100,7 @@ EQUAL = (
     ("sqrt(y[i] + b_h[i]) = sqrt(b_h[i] + y[i])"),
     ("tanh(z[t,i]) = h[t,i]"),
     ("h[0,0] = tanh(z[0,0])"),
-    ("h[t,1] = tanh(z[t,1])"),
+    ("h[t,0] = tanh(z[t,0])"),
     ("h[0,i] = tanh(z[0,i])"),
 )
 DIFFERENT = (

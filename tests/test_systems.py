@@ -143,7 +143,7 @@ TRUE = (
     (POOLED, "dL/dW[j,k] = sum(t, (q[j] - y[j])*(1 - tanh(z[t,j])^2)*x[t,k])/T"),
 )  # fmt: skip
 FALSE = (
-    (WINDOWED, "sum(t, tanh(delta(t,0)*v)) = T*tanh(v)"),
+    (WINDOWED, "sum(t=0..T-1, tanh(delta(t,0)*v)) = T*tanh(v)"),
     (WINDOWED, "sum(t, x[t]*tanh(delta(t,0)*v)) = tanh(v)*sum(t, x[t])"),
     (WINDOWED, "de[t]/dx[s] = w*(1-w)^(t-s+1) for s <= t"),
     (GRU, "dL/db_xn = dL/db_hn"),
