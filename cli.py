@@ -1,6 +1,6 @@
 """The command line from a checkout: ``python cli.py check bptt``."""
 
-from derive.cli import app
+from derive.cli import program
 
 if __name__ == "__main__":
-    app()
+    program()
