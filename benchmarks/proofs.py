@@ -1,0 +1,42 @@
+"""Every shipped claim: the slowest proof, all proofs together, beside the import of SymPy."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+from timing import row
+
+
+def proofs() -> list[tuple[float, str]]:
+    """Prove every claim once in this process; return seconds and id, slowest first."""
+    from derive import topics
+    from derive.prove import prove
+    from derive.statement import read_statement
+
+    found = []
+    for topic in map(topics.load, topics.names()):
+        by_id = {c.id: c for c in topic.claims}
+        for claim in topic.claims:
+            system = topic.system_of(claim)
+            identity = read_statement(system, claim.statement)
+            using = tuple(read_statement(system, by_id[u].statement) for u in claim.using)
+            found.append((prove(identity, claim.assumes, using).seconds, claim.id))
+    return sorted(found, reverse=True)
+
+
+def main() -> None:
+    """Print the rows."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import sympy"], check=True)
+    imports = time.perf_counter() - start
+    times = proofs()
+    row(f"slowest of {len(times)} claims ({times[0][1]}), ms", 1000 * times[0][0], "under 20")
+    total = sum(seconds for seconds, _ in times)
+    row("all proofs together, s", total, "under 0.5")
+    row("all proofs / python -c 'import sympy'", total / imports, "")
+
+
+if __name__ == "__main__":
+    main()
