@@ -170,10 +170,6 @@ class World(Explicit):
         self.entries[self.place(expr, full)] = (number, {})
         self.order.append(self.place(expr, full))
 
-    def place(self, expr: Expr, env: dict[Expr, int]) -> Entry:
-        """Return the entry that an expression is."""
-        return str(tensor_name(expr)), tuple(self.index(i, env) for i in entry_indices(expr))
-
     def warm(self) -> None:
         """Evaluate the states position by position."""
         known = set(getattr(self.ring, "givens", {}))

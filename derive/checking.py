@@ -108,7 +108,14 @@ def plan(targets: list[str], options: CheckOptions) -> tuple[list[Job], list[Cas
     """Return the claims and the cases to check."""
     parts = [part for target in targets for part in resolve(target, options)]
     cases = {p.id + p.path: p for p in parts if isinstance(p, Case)}
-    return [p for p in parts if isinstance(p, Job)], list(cases.values())
+    jobs = [p for p in parts if isinstance(p, Job)]
+    known = {n for job in jobs for n in job.system.dims}
+    for name in options.sizes:
+        if jobs and name not in known:
+            raise DeriveError(
+                f"--size: nothing here has a size {name!r}", hint=nearest(name, known)
+            )
+    return jobs, list(cases.values())
 
 
 def symbolic(targets: list[str], options: CheckOptions) -> Half:
@@ -348,9 +355,8 @@ def numeric_evidence(
     identity = read_statement(job.system, job.claim.statement)
     assumed = tuple(read_statement(job.system, text) for text in job.claim.assumes)
     known: Any = job.group.givens if job.group is not None and not options.sizes else None
-    found = evidence_for(
-        identity, known, options.sizes, options.seed, options.dtype, assumed, kinds
-    )
+    sizes = {n: size for n, size in options.sizes.items() if n in job.system.dims}
+    found = evidence_for(identity, known, sizes, options.seed, options.dtype, assumed, kinds)
     return tuple(e for e in found if e.kind in kinds)
 
 

@@ -158,7 +158,7 @@ def check(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random inputs.")] = 0,
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
-    device: Annotated[str, typer.Option(help="A torch device.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Where the oracles run: cpu.")] = "cpu",
     jobs: Annotated[int, typer.Option(min=1, max=2, help="How many processes.")] = 2,
     form: Annotated[
         str,

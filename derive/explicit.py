@@ -52,14 +52,15 @@ class Explicit:
         self.order: list[Entry] = []
         self.busy: set[Entry] = set()
         self.sweeps: dict[Entry, Partials] = {}
+        self.assumed: dict[tuple[Entry, Entry], tuple[Expr, Env]] = {}
         self.fixed = self._fixed(overrides, shared or {})
 
     def _fixed(self, overrides: tuple[Identity, ...], shared: Env) -> dict[Entry, tuple[Expr, Env]]:
         """Return the entries that assumptions fix, with their right sides."""
         found: dict[Entry, tuple[Expr, Env]] = {}
         for identity in overrides:
-            name = tensor_name(identity.lhs)
-            if name is None:
+            name, derivative = tensor_name(identity.lhs), kind(identity.lhs) == "Total"
+            if name is None and not derivative:
                 raise DeriveError(
                     f"an assumption at explicit sizes fixes one entry; found {identity.text!r}"
                 )
@@ -67,8 +68,11 @@ class Explicit:
                 if any(env[s] != i for s, i in shared.items() if s in env):
                     continue
                 full = {**self.size_env, **env}
-                index = tuple(self.index(i, full) for i in entry_indices(identity.lhs))
-                found[name, index] = (identity.rhs, full)
+                if derivative:
+                    of, wrt = (self.place(a, full) for a in identity.lhs.args)
+                    self.assumed[of, wrt] = (identity.rhs, full)
+                else:
+                    found[self.place(identity.lhs, full)] = (identity.rhs, full)
         return found
 
     # entries
@@ -155,6 +159,9 @@ class Explicit:
     ) -> Element:
         """Return a total derivative, zero where there is no path."""
         self.check_boundary(wrt, wrt_index)
+        if ((of, of_index), (wrt, wrt_index)) in self.assumed:
+            expr, env = self.assumed[(of, of_index), (wrt, wrt_index)]
+            return self.dual(expr, env)[0]
         return self.sweep((of, of_index)).get((wrt, wrt_index), self.ring.zero)
 
     def check_boundary(self, name: str, index: tuple[int, ...]) -> None:
@@ -198,18 +205,16 @@ class Explicit:
 
     def derivative(self, expr: Expr, env: Env) -> Element:
         """Evaluate a total derivative node."""
-        (of, i), (wrt, j) = (
-            (str(tensor_name(a)), tuple(self.index(x, env) for x in entry_indices(a)))
-            for a in expr.args
-        )
+        (of, i), (wrt, j) = (self.place(a, env) for a in expr.args)
         return self.total(of, i, wrt, j)
+
+    def place(self, expr: Expr, env: Env) -> Entry:
+        """Return the entry that an expression is."""
+        return str(tensor_name(expr)), tuple(self.index(i, env) for i in entry_indices(expr))
 
     def local_derivative(self, expr: Expr, env: Env) -> Element:
         """Evaluate a local derivative node."""
-        of, wrt = (
-            (str(tensor_name(a)), tuple(self.index(x, env) for x in entry_indices(a)))
-            for a in expr.args
-        )
+        of, wrt = (self.place(a, env) for a in expr.args)
         return self.local(of)[1].get(wrt, self.ring.zero)
 
 

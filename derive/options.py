@@ -50,6 +50,11 @@ class CheckOptions:
                 f"--dtype is {' or '.join(DTYPES)}; found {self.dtype!r}",
                 hint=nearest(self.dtype, DTYPES),
             )
+        if self.device != "cpu":
+            raise DeriveError(
+                f"--device is cpu: the oracles compare small arrays in {self.dtype}; found "
+                f"{self.device!r}"
+            )
         if self.jobs < 1:
             raise DeriveError(f"--jobs is at least 1; found {self.jobs}")
         if self.claim and self.statement:
