@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from timing import best, row
 
+from derive.building import build_system
 from derive.calculus import adjoint_equations
 from derive.checks.evaluate import compile_system
-from derive.equation import build_system
 
 SIZE = 64
 SYSTEM = build_system(

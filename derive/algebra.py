@@ -8,25 +8,19 @@ matrix product, ``tanh:..`` and ``den:..`` a nonlinearity or denominator named b
 from __future__ import annotations
 
 import copy
-import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from itertools import permutations, product
 
-from derive.calculus import adjoint_equations, system_uses, tangent
+from derive.abstract import NAMED
+from derive.calculus import adjoint_equations, tangent
+from derive.cycles import feedback
 from derive.equation import Equation, System
-from derive.index import Expr, affine, index_symbol
+from derive.index import Expr, index_symbol
 from derive.nodes import Total, kind
-from derive.terms import Atom, Guards, Ix, Key, Term, canonical_key, substitute
-
-Edges = list[tuple[tuple[str, str], int]]
-
-
-def size_base(dim: str) -> str:
-    """Return the base that stands for the size of an ordered axis."""
-    return "#" + dim
+from derive.support import Edges, _support, _upstream, size_base
+from derive.terms import Atom, Guards, Ix, Key, Term, canonical_key
 
 
 @dataclass
@@ -36,87 +30,6 @@ class Definition:
     params: tuple[str, ...]
     terms: list[Term]
     reads: set[tuple[str, bool]] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Named:
-    """A nonlinearity or denominator that is named by the content of its argument."""
-
-    params: tuple[str, ...]
-    terms: tuple[Term, ...]
-
-
-NAMED: dict[str, Named] = {}
-
-
-def digest(key: object) -> str:
-    """Return a short name for a canonical key, the same in every process."""
-    return hashlib.blake2s(repr(key).encode(), digest_size=8).hexdigest()
-
-
-def names_in(terms: list[Term]) -> list[str]:
-    """Return the bases that are not bound, each once, sorted.
-
-    A position that stands in a guard alone counts: the value depends on it all the same.
-    """
-    found = {b for t in terms for _, places in t.factors for b, _ in places if b not in t.bound}
-    guarded = {b for t in terms for pair in t.guards for b in pair if b not in t.bound}
-    return sorted(found | {b for b in guarded if b and not b.startswith("#")})
-
-
-def unpinned(term: Term) -> Term:
-    """Return a term with its pins written as guards."""
-    out = term.copy()
-    out.pinned = {}
-    for base, (to, offset) in term.pinned.items():
-        out.guard((base, 0), (to, offset))
-        out.guard((to, offset), (base, 0))
-    return out
-
-
-def abstract(kind: str, terms: list[Term]) -> tuple[str, tuple[Ix, ...]]:
-    """Name a normal form by its content, as a function of its free indices.
-
-    Returns the name and the indices at which it is taken. The name is the same for two normal forms
-    that differ in the names (and a common shift) of their free indices.
-    """
-    terms = [unpinned(t) for t in terms]
-    bases = names_in(terms)
-    low = {b: min((o for t in terms for _, places in t.factors for x, o in places if x == b),
-                  default=0) for b in bases}  # fmt: skip
-    groups = _groups(terms, bases, low)
-    best: tuple[Key, tuple[str, ...], list[Term]] | None = None
-    for order in _orders(groups):
-        mapping: dict[str, Ix] = {b: (f"?{i}", -low[b]) for i, b in enumerate(order)}
-        moved = [m for t in terms if (m := substitute(t, mapping)) is not None]
-        key = tuple(sorted((canonical_key(t), t.coef) for t in moved))
-        if best is None or key < best[0]:
-            best = (key, order, moved)
-    assert best is not None
-    key, order, moved = best
-    name = f"{kind}:{digest(key)}"
-    NAMED.setdefault(name, Named(tuple(f"?{i}" for i in range(len(order))), tuple(moved)))
-    return name, tuple((b, low[b]) for b in order)
-
-
-def _groups(terms: list[Term], bases: list[str], low: dict[str, int]) -> list[list[str]]:
-    """Group bases that their structure does not tell apart, in a canonical order."""
-    marks: dict[str, str] = {}
-    for base in bases:
-        mapping: dict[str, Ix] = {b: ("?", -low[b]) for b in bases}
-        mapping[base] = ("!", -low[base])
-        views = [m for t in terms if (m := substitute(t, mapping)) is not None]
-        marks[base] = repr(sorted((canonical_key(t), t.coef) for t in views))
-    classes: dict[str, list[str]] = {}
-    for base in bases:
-        classes.setdefault(marks[base], []).append(base)
-    return [classes[m] for m in sorted(classes)]
-
-
-def _orders(groups: list[list[str]]) -> list[tuple[str, ...]]:
-    """Return the orders to try: all permutations within small groups, the given one in large."""
-    choices = [list(permutations(g)) if len(g) <= 4 else [tuple(g)] for g in groups]
-    return [tuple(b for part in pick for b in part) for pick in product(*choices)]
 
 
 Lower = Callable[["Algebra", Expr, dict[Expr, Ix], Guards], list[Term]]
@@ -321,60 +234,6 @@ class Algebra:
         return definition.reads if definition else set()
 
 
-def feedback(
-    names: list[str], reads: Mapping[str, set[tuple[str, bool]]], prefer: frozenset[str]
-) -> set[str]:
-    """Return names whose removal leaves no cycle of reads.
-
-    First those that read themselves; then, while a cycle is left, a preferred name on it, else the
-    one that most names on cycles read, else one that is read at another position.
-    """
-    kept = {n for n in names if any(r == n for r, _ in reads[n])}
-    below = reachable(names, reads)
-    looped = [n for n in names if n in below[n]]
-    degree = {n: sum(any(r == n for r, _ in reads[m]) for m in looped) for n in names}
-    while True:
-        cycle = find_cycle(names, reads, kept)
-        if not cycle:
-            return kept
-        moved = {r for n in cycle for r, shifted in reads[n] if shifted}
-        kept.add(min(cycle, key=lambda n: (n not in prefer, -degree[n], n not in moved, n)))
-
-
-def reachable(
-    names: list[str], reads: Mapping[str, set[tuple[str, bool]]]
-) -> dict[str, frozenset[str]]:
-    """Return, for each name, every name that its definition leads to."""
-    below = {n: frozenset(r for r, _ in reads[n]) for n in names}
-    for _ in names:
-        grown = {n: b.union(*(below[r] for r in b if r in below)) for n, b in below.items()}
-        if grown == below:
-            break
-        below = grown
-    return below
-
-
-def find_cycle(
-    names: list[str], reads: Mapping[str, set[tuple[str, bool]]], kept: set[str]
-) -> list[str]:
-    """Return the names on one cycle of reads that avoids the kept ones, [] if there is none."""
-    done: set[str] = set()
-    for start in names:
-        path: list[str] = []
-        stack = [(start, False)]
-        while stack:
-            name, leaving = stack.pop()
-            if leaving:
-                done.add(path.pop())
-            elif name in path:
-                return path[path.index(name) :]
-            elif name in reads and name not in kept and name not in done:
-                path.append(name)
-                stack.append((name, True))
-                stack += [(r, False) for r in sorted({r for r, _ in reads[name]})]
-    return []
-
-
 OPEN_KINDS = (
     "Softmax",
     "LogSumExp",
@@ -420,76 +279,6 @@ def _same_index(left: tuple[str, ...], right: tuple[str, ...], ordered: list[boo
         else:
             term.times(("δ", ((a, 0), (b, 0))))
     return term
-
-
-@lru_cache(maxsize=64)
-def _upstream(system: System) -> dict[str, frozenset[str]]:
-    """Return, for each tensor, the names that its value depends on through every equation."""
-    deps: dict[str, set[str]] = {n: {n} for n in system.tensors}
-    grown = True
-    while grown:
-        grown = False
-        for name, pairs in system_uses(system).items():
-            for equation, _ in pairs:
-                before = len(deps[equation.tensor.name])
-                deps[equation.tensor.name] |= deps[name]
-                grown |= len(deps[equation.tensor.name]) > before
-    return {n: frozenset(d) for n, d in deps.items()}
-
-
-@lru_cache(maxsize=65536)
-def _support(system: System, atom: Atom) -> tuple[tuple[tuple[str, str], int], ...]:
-    """Return the support of a derivative or an ordered product; () for total functions."""
-    name, places = atom
-    kind, colon, rest = name.partition(":")
-    if not colon:
-        return ()
-    if kind in ("P", "Q"):
-        (a, m), (b, n) = places[2:4] if kind == "P" else (places[3], places[2])
-        return (((a, b), n - m + 1),)
-    if kind == "g":
-        return tuple(_on_axes(system, rest, places))
-    if kind != "d":
-        return ()
-    left, right = rest.split("/")
-    cut = len(system.tensors[left].dims)
-    out = [*_on_axes(system, left, places[:cut]), *_on_axes(system, right, places[cut:])]
-    outer, inner = system.tensors[left].dims, system.tensors[right].dims
-    if outer and outer[0].ordered:
-        (t, m) = places[0]
-        if inner and inner[0].ordered and inner[0].name == outer[0].name and causal(system, left):
-            (s, n) = places[cut]
-            out.append(((s, t), m - n))
-        elif left in system.by_name and not (inner and inner[0].ordered):
-            out.append((("", t), m))
-    return tuple(out)
-
-
-@lru_cache(maxsize=256)
-def causal(system: System, name: str) -> bool:
-    """Tell whether a state at t depends on nothing after t: every read follows its index."""
-    for upstream in _upstream(system)[name]:
-        equation = system.by_name.get(upstream)
-        for read in equation.reads if equation else ():
-            tensor = system.tensors[str(read.base.label)] if hasattr(read, "base") else None
-            if tensor is None or not (tensor.dims and tensor.dims[0].ordered):
-                continue
-            if equation is None or not equation.indices:
-                return False
-            at = affine(read.indices[0])
-            if at.base != equation.indices[0] or at.offset > 0:
-                return False
-    return True
-
-
-def _on_axes(system: System, name: str, places: tuple[Ix, ...]) -> Edges:
-    """Return first <= i <= size - 1 for the ordered axes of a tensor."""
-    tensor, out = system.tensors[name], []
-    for slot, ((base, offset), dim) in enumerate(zip(places, tensor.dims, strict=True)):
-        if dim.ordered:
-            first = tensor.first if slot == 0 else 0
-            out += [(("", base), offset - first), ((base, size_base(dim.name)), -1 - offset)]
-    return out
 
 
 def value_key(terms: dict[Key, Term]) -> tuple[tuple[Key, str], ...]:

@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 from derive import case_keys as keys
 from derive import case_tensors as tensors
 from derive import topics
+from derive.building import build_system
 from derive.case import Case, CaseClaim, Expect, Group, Replay, Skip
 from derive.case_read import MAX_BYTES, Document, Entry, read_table
 from derive.claim import Claim, Source
-from derive.equation import System, build_system
+from derive.equation import System
 from derive.errors import DeriveError, nearest
 
 T = TypeVar("T")

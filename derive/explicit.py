@@ -8,22 +8,27 @@ prover come from here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from itertools import product
 
 from derive.equation import System
 from derive.errors import DeriveError
 from derive.functions import TABLE
 from derive.index import Expr
+from derive.instances import Env, instances
 from derive.nodes import entry_indices, kind, tensor_name
 from derive.rings import SLOPES, Element, Ring
 from derive.statement import Identity
 
 Entry = tuple[str, tuple[int, ...]]
-Env = dict[Expr, int]
+
+
 Partials = dict[Entry, Element]
+
+
 Dual = tuple[Element, Partials]
+
+
 MAX_ENTRIES = 200_000
 
 
@@ -334,51 +339,3 @@ ROWS: dict[str, Callable[[Explicit, Expr, Env], Dual]] = {
     "Product": _matrix_product,
     "DProduct": _matrix_product,
 }
-
-
-def instances(identity: Identity, sizes: Mapping[str, int]) -> Iterator[Env]:
-    """Yield every value of the free indices that satisfies the conditions, at these sizes."""
-    symbols = [s for s, _ in identity.free]
-    size_env = {d.symbol: sizes[n] for n, d in identity.system.dims.items()}
-    for values in product(*(range(sizes[d.name]) for _, d in identity.free)):
-        env = dict(zip(symbols, values, strict=True))
-        full = {**size_env, **env}
-        if all(_number(a, full) <= _number(b, full) for a, b in identity.conditions):
-            yield env
-
-
-def _number(expr: Expr, env: Env) -> int:
-    """Evaluate an index expression (a second reader beside `Explicit.index`, for conditions)."""
-    return int(expr) if expr.is_Integer else sum(
-        int(a) if a.is_Integer else env[a] for a in (expr.args if expr.is_Add else (expr,))
-    )  # fmt: skip
-
-
-class Worlds:
-    """Evaluations of one statement at one point: one world for each value of a shared index.
-
-    An assumption that uses the claim's own position (``keep[b] = 0``) makes another world for each
-    value of it.
-    """
-
-    def __init__(
-        self,
-        identity: Identity,
-        sizes: Mapping[str, int],
-        ring: Ring,
-        assumes: tuple[Identity, ...] = (),
-    ):
-        self.identity, self.sizes, self.ring, self.assumes = identity, sizes, ring, assumes
-        positions = {s for s, d in identity.free if d.ordered}
-        self.shared = sorted({s for a in assumes for s, _ in a.free} & positions, key=str)
-        self.made: dict[tuple[int, ...], Explicit] = {}
-
-    def at(self, env: Env) -> Explicit:
-        """Return the world of an instance."""
-        key = tuple(env[s] for s in self.shared)
-        if key not in self.made:
-            shared = dict(zip(self.shared, key, strict=True))
-            self.made[key] = Explicit(
-                self.identity.system, self.sizes, self.ring, self.assumes, shared
-            )
-        return self.made[key]

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from derive.claim import Claim, Counterexample, Evidence, Verdict
+from derive.duality import duality
 from derive.edits import suggest
 from derive.equation import System
 from derive.errors import DeriveError
 from derive.nodes import kind, tensor_name, walk
-from derive.prove import Proof, duality, prove
+from derive.proof import Proof
+from derive.prove import prove
 from derive.refute import refute, size_ladder
 from derive.second import decide
 from derive.statement import Identity, read_statement

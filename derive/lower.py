@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import sympy as sp
 
-from derive.algebra import NAMED, Algebra, Named, abstract, digest, names_in, size_base
+from derive.abstract import NAMED, Named, digest
+from derive.algebra import Algebra
 from derive.calculus import partial_derivative
 from derive.errors import DeriveError
 from derive.functions import TABLE
 from derive.index import Expr, affine
+from derive.naming import Frame, bind, inverse, name_of, named_function, one
 from derive.nodes import entry_indices, kind, tensor_name
 from derive.normal import Normalizer, UndecidedError
+from derive.support import size_base
 from derive.terms import (
-    Atom,
     Guards,
     Ix,
     Term,
@@ -24,33 +26,7 @@ from derive.terms import (
     fresh,
     multiply,
     renamed,
-    substitute,
 )
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Where an expression is lowered: what its index symbols stand for, what holds of them."""
-
-    algebra: Algebra
-    env: dict[Expr, Ix]
-    edges: Guards
-
-    def ix(self, expr: Expr) -> Ix:
-        """Return an index expression as (base, offset)."""
-        at = affine(expr)
-        if at.base is None:
-            return ("", at.offset)
-        if at.base in self.env:
-            base, offset = self.env[at.base]
-            return (base, offset + at.offset)
-        if at.base.is_positive:
-            return (size_base(at.base.name), at.offset)
-        raise DeriveError(f"index {at.base} is not bound here")
-
-    def normalizer(self) -> Normalizer:
-        """Return a normalizer in this context, for the arguments of nonlinearities."""
-        return Normalizer(self.algebra, list(self.edges.items()))
 
 
 def lower(algebra: Algebra, expr: Expr, env: dict[Expr, Ix], edges: Guards) -> list[Term]:
@@ -66,14 +42,6 @@ def lower(algebra: Algebra, expr: Expr, env: dict[Expr, Ix], edges: Guards) -> l
         DeriveError: On a node that has no rule.
     """
     return lower_in(Frame(algebra, env, edges), expr)
-
-
-def one(coef: Fraction | int = 1, *atoms: Atom) -> Term:
-    """Return a term from atoms."""
-    term = Term(Fraction(coef))
-    for atom in atoms:
-        term.times(atom)
-    return term
 
 
 def lower_in(frame: Frame, expr: Expr) -> list[Term]:
@@ -154,12 +122,6 @@ def on_sum(frame: Frame, expr: Expr) -> list[Term]:
         if term.guard(low, (name, 0)) and term.guard((name, 0), high):
             out.append(term)
     return out
-
-
-def bind(term: Term, name: str, dim: str) -> Term:
-    """Sum a term over a name."""
-    term.bound[name] = dim
-    return term
 
 
 def axis_of(frame: Frame, first: Expr, last: Expr) -> str:
@@ -322,178 +284,3 @@ ROWS: dict[str, Callable[[Frame, Expr], list[Term]]] = {
     "Softmax": on_softmax,
     "LogSumExp": on_logsumexp,
 }
-
-
-# Nonlinearities and denominators, named by content
-
-
-def name_of(algebra: Algebra, kind_: str, terms: list[Term]) -> Atom:
-    """Name a sum of terms by its content, the same wherever it stands.
-
-    Its free positions are shifted so that the least offset of each is 0 and normalised again, since
-    guards have their standard place relative to a position's own zero.
-    """
-    moved: dict[str, int] = {}
-    for _ in range(MAX_SHIFTS):
-        shifts = {b: low for b in names_in(terms) if (low := least(terms, b)) and is_name(b)}
-        if not shifts:
-            break
-        mapping: dict[str, Ix] = {b: (b, -low) for b, low in shifts.items()}
-        parts = [m for t in terms if (m := substitute(t, mapping)) is not None]
-        terms = list(Normalizer(algebra, []).normal(parts).values())
-        moved = {b: moved.get(b, 0) + shifts.get(b, 0) for b in {*moved, *shifts}}
-    name, places = abstract(kind_, terms)
-    return name, tuple((b, o + moved.get(b, 0)) for b, o in places)
-
-
-MAX_SHIFTS = 4
-
-
-def is_name(base: str) -> bool:
-    """Tell whether a base is an index name (not zero, not a size)."""
-    return base != "" and not base.startswith("#")
-
-
-def least(terms: list[Term], base: str) -> int:
-    """Return the least offset of a base among the atoms of some terms."""
-    offsets = (o for t in terms for _, places in t.factors for b, o in places if b == base)
-    return min(offsets, default=0)
-
-
-def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
-    """Name f(argument); log opens products and exponentials, one-hot sums select."""
-    # named in no context: a name must not depend on where the argument stands
-    normalizer = Normalizer(frame.algebra, [])
-    terms = list(normalizer.normal(argument).values())
-    picked = select_onehot(frame, terms, lambda rest: named_function(frame, name, rest))
-    if picked is not None:
-        return picked
-    if name == "log":
-        return logarithm(normalizer, terms)
-    if name == "exp":
-        return exponential(frame.algebra, terms)
-    if not terms:
-        terms = [Term(Fraction(0))]
-    atom = frame.algebra.alias(name_of(frame.algebra, name, terms))
-    if atom[0] in frame.algebra.system.tensors and frame.algebra.needs_position(atom[0]):
-        # at an initial position the state is given, not computed by its equation
-        if not frame.normalizer().context.implies(("", 0), atom[1][0]):
-            atom = name_of(frame.algebra, name, terms)
-    return [one(1, atom)]
-
-
-def select_onehot(
-    frame: Frame, terms: list[Term], apply: Callable[[list[Term]], list[Term]]
-) -> list[Term] | None:
-    """f(sum_c Y_c v_c) = sum_c Y_c f(v_c) for a one-hot row Y."""
-    if len(terms) != 1:
-        return None
-    (term,) = terms
-    for atom, power in term.factors.items():
-        tensor = frame.algebra.system.tensors.get(atom[0])
-        if tensor is None or not tensor.onehot or power != 1 or atom[1][-1][0] not in term.bound:
-            continue
-        chosen, rest = atom[1][-1][0], term.copy()
-        rest.times(atom, -1)
-        dim = rest.bound.pop(chosen)
-        picked = [multiply(one(1, atom), t) for t in apply([rest])]
-        return [bind(t, chosen, dim) for t in picked if t is not None]
-    return None
-
-
-def exponential(algebra: Algebra, terms: list[Term]) -> list[Term]:
-    """Exp of a sum is a product: one generator for each term, to its integer coefficient."""
-    out = one()
-    for term in terms:
-        whole = term.coef.denominator == 1
-        logged = exp_of_log(term) if whole else None
-        if logged is not None:
-            out.times(logged, int(term.coef))
-            continue
-        part = replace_coef(term, Fraction(1)) if whole else term
-        out.times(name_of(algebra, "exp", [part]), int(term.coef) if whole else 1)
-    return [out]
-
-
-def exp_of_log(term: Term) -> Atom | None:
-    """Return what stands under the log where a term is one log: exp(n log x) is x^n."""
-    if term.bound or term.guards or term.pinned or list(term.factors.values()) != [1]:
-        return None
-    ((name, places),) = term.factors
-    if not name.startswith("log:"):
-        return None
-    named = NAMED[name]
-    mapping = dict(zip(named.params, places, strict=True))
-    (inner,) = (substitute(t, mapping) for t in named.terms)
-    if inner is None or list(inner.factors.values()) != [1] or inner.coef != 1:
-        return None
-    ((atom, _),) = inner.factors.items()
-    return atom
-
-
-def logarithm(normalizer: Normalizer, terms: list[Term]) -> list[Term]:
-    """Log of a monomial is a sum; log exp x is x; log of a sum is the log of its name."""
-    if len(terms) == 1 and not (terms[0].bound or terms[0].guards or terms[0].pinned):
-        term, out = terms[0], []
-        if term.coef != 1:
-            out.append(one(1, name_of(normalizer.algebra, "log", [one(term.coef)])))
-        for atom, power in term.factors.items():
-            for part in log_atom(normalizer.algebra, atom):
-                part.coef *= power
-                out.append(part)
-        return out
-    (factor,) = inverse(normalizer, terms)
-    return [replace_coef(t, -t.coef) for t in logarithm(normalizer, [factor])]
-
-
-def replace_coef(term: Term, coef: Fraction) -> Term:
-    """Return a copy with another coefficient."""
-    out = term.copy()
-    out.coef = coef
-    return out
-
-
-def log_atom(algebra: Algebra, atom: Atom) -> list[Term]:
-    """Return log of one atom: an exponential gives back its argument."""
-    if atom[0].startswith("exp:"):
-        named = NAMED[atom[0]]
-        mapping = dict(zip(named.params, atom[1], strict=True))
-        moved = (substitute(renamed(t), mapping) for t in named.terms)
-        return [t for t in moved if t is not None]
-    return [one(1, name_of(algebra, "log", [one(1, atom)]))]
-
-
-def shared_monomial(terms: list[Term]) -> Term:
-    """Return the inverse of the monomial that every term holds outside its sums."""
-    out = Term(Fraction(1))
-    first, *others = terms
-    for atom, power in first.factors.items():
-        if any(b in first.bound for b, _ in atom[1]):
-            continue
-        powers = [power, *(t.factors.get(atom, 0) for t in others)]
-        if min(powers) > 0 or max(powers) < 0:
-            out.times(atom, -min(powers, key=abs))
-    return out
-
-
-def inverse(normalizer: Normalizer, terms: list[Term]) -> list[Term]:
-    """Return 1 / (sum of terms): of a monomial directly, else of a named denominator."""
-    found = list(normalizer.normal(terms).values())
-    if not found:
-        raise DeriveError("division by something that is identically zero")
-    if len(found) == 1 and not (found[0].bound or found[0].guards or found[0].pinned):
-        return [Term(1 / found[0].coef, {a: -p for a, p in found[0].factors.items()})]
-    frame = Frame(normalizer.algebra, {}, {})
-    picked = select_onehot(frame, found, lambda rest: inverse(normalizer, rest))
-    if picked is not None:
-        return picked
-    shared = shared_monomial(found)
-    if shared.factors:
-        rest = [r for t in found if (r := multiply(t, shared)) is not None]
-        for factor in inverse(normalizer, rest):
-            return [r for r in [multiply(shared, factor)] if r is not None]
-    scale = min(((t.coef, k) for k, t in normalizer.normal(terms).items()), key=lambda p: p[1])[0]
-    monic = [replace_coef(t, t.coef / scale) for t in found]
-    name, places = name_of(normalizer.algebra, "den", monic)
-    normalizer.algebra.add_fold(name)
-    return [Term(1 / scale, {(name, places): -1})]

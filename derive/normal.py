@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from derive.algebra import Algebra, Edges
+from derive.algebra import Algebra
 from derive.errors import DeriveError
+from derive.support import Edges
 from derive.terms import Atom, Closure, Ix, Key, Term, canonical_key, multiply, renamed
 
 NormalForm = dict[Key, Term]

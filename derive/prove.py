@@ -9,48 +9,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import lru_cache
 
-import sympy as sp
-
-from derive.algebra import Algebra, Edges
-from derive.calculus import adjoint_equations, tangent
+from derive.algebra import Algebra
 from derive.engine import algebra_of
-from derive.equation import System
-from derive.errors import DeriveError
 from derive.index import Expr
+from derive.lemmas import rewrite_of
 from derive.lower import lower
 from derive.nodes import kind, tensor_name, walk
 from derive.normal import NormalForm, Normalizer, Rewrite, UndecidedError
+from derive.proof import Proof
 from derive.ranges import check_ranges, context_edges
 from derive.statement import Identity, read_statement
-from derive.terms import Atom, Closure, Ix, Term, substitute
+from derive.support import Edges
+from derive.terms import Atom, Closure, Ix, Term
 
 MAX_ROUNDS = 3
-
-
-@dataclass(frozen=True)
-class Proof:
-    """The outcome of an attempt.
-
-    Args:
-        proved: Whether the statement holds at every size.
-        kind: ``identity``, ``support`` or ``induction``.
-        detail: What was done, in words.
-        terms: Number of terms of the difference before it cancelled.
-        seconds: Wall time.
-        rules: Names of the normal form's rules that were used.
-        residual: How many terms are left if it is not proved.
-    """
-
-    proved: bool
-    kind: str
-    detail: str
-    terms: int
-    seconds: float
-    rules: tuple[str, ...] = ()
-    residual: int = 0
 
 
 def prove(
@@ -291,139 +264,3 @@ def move(edges: Edges, name: str, to: Ix) -> Edges:
 def _show(ix: Ix) -> str:
     base = ix[0].lstrip("#")
     return (base + (f"{ix[1]:+d}" if ix[1] else "")) if base else str(ix[1])
-
-
-def rewrite_of(
-    algebra: Algebra,
-    identity: Identity,
-    fixed: frozenset[str],
-    lemma: bool = False,
-    exactly: Ix | None = None,
-) -> Rewrite:
-    """Turn a proved or assumed statement into a rewrite of its left side.
-
-    Args:
-        algebra: Of the system.
-        identity: The statement.
-        fixed: Position names of the claim. An assumption that uses one speaks of the claim's own
-            index; a lemma does where its left side does not carry the name.
-        lemma: Whether the statement is proved (for every index) rather than assumed.
-        exactly: A place at which alone it is used (so that it is used finitely often): the last
-            position index of its left side.
-
-    Raises:
-        DeriveError: If its left side is not one entry.
-    """
-    plain: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
-    pattern = lower(algebra, identity.lhs, plain, {})
-    if len(pattern) != 1 or list(pattern[0].factors.values()) != [1] or pattern[0].coef != 1:
-        raise DeriveError(f"an assumption rewrites one entry; found {identity.text!r}")
-    ((name, places),) = pattern[0].factors
-    if not lemma:
-        check_assumption(algebra, identity.text, name, places)
-    own = fixed - {b for b, _ in places} if lemma else fixed
-    env: dict[Expr, Ix] = {
-        s: (s.name if s.name in own else s.name + "=", 0) for s, _ in identity.free
-    }
-    places = tuple((_mark(b, env), o) for b, o in places)
-    edges = [((_mark(a, env), _mark(b, env)), c) for (a, b), c in context_edges(identity)]
-    right = lower(algebra, identity.rhs, env, dict(edges))
-    params = frozenset(b for b, _ in env.values()) - own
-    conditions = [((a, 0), (b, c)) for (a, b), c in edges if {a, b} & params]
-    if exactly is None:
-        return Rewrite(name, places, params, tuple(right), tuple(conditions))
-    positions = [s.name + "=" for s, d in identity.free if d.ordered]
-    last = next(b for b, _ in reversed(places) if b in positions)
-    pinned = {last: exactly}
-
-    def pin(ix: Ix) -> Ix:
-        return (exactly[0], exactly[1] + ix[1]) if ix[0] == last else ix
-
-    pinned_right = tuple(t for t in (substitute(t, pinned) for t in right) if t is not None)
-    sides = tuple((pin(low), pin(high)) for low, high in conditions)
-    return Rewrite(name, tuple(map(pin, places)), params - {last}, pinned_right, sides)
-
-
-def check_assumption(algebra: Algebra, text: str, name: str, places: tuple[Ix, ...]) -> None:
-    """Refuse to assume a value that an equation computes: its derivative would stay another."""
-    computed = name in algebra.system.by_name or name in algebra.system.derived_by_name
-    initial = bool(places) and places[0][0] == "" and places[0][1] < 0
-    if computed and not initial:
-        raise DeriveError(
-            f"an assumption fixes a given entry or an adjoint; {name} is computed by an equation",
-            text=text,
-            at=0,
-            hint="assume it of an input, a parameter, an initial state or a derivative g_X",
-        )
-
-
-def _mark(base: str, env: dict[Expr, Ix]) -> str:
-    """Return the name that an environment gives to a free index."""
-    return next((b for s, (b, _) in env.items() if s.name == base), base)
-
-
-# The adjoint theorem
-
-
-@lru_cache(maxsize=64)
-def duality(system: System) -> Proof:
-    """Check <g, J S> = <J^T g, S> for free adjoints g and tangents S: forward equals reverse.
-
-    The left side comes from `tangent` (product rule), the right from `adjoint_equations` (uses and
-    deltas): different code. By the adjoint theorem the derived adjoints are then dL/dX, for a
-    causal single-assignment system, for every number of positions.
-    """
-    start = time.perf_counter()
-    algebra = algebra_of(system)
-    reached = {"L", *(e.tensor.name[2:] for e in adjoint_equations(system))}
-    names = [e.tensor.name for e in system.equations if e.tensor.name in reached]
-    left = sp.Add(*(_paired_tangent(system, name) for name in names))
-    right = sp.Add(*(_paired_adjoint(system, i) for i in range(len(adjoint_equations(system)))))
-    normalizer = Normalizer(algebra, [], frozen=True)
-    terms = lower(algebra, left, {}, {})
-    for term in lower(algebra, right, {}, {}):
-        term.coef = -term.coef
-        terms.append(term)
-    rest = normalizer.normal(terms)
-    seconds = time.perf_counter() - start
-    if rest:
-        detail = "tangent and adjoint equations disagree"
-        return Proof(False, "duality", detail, len(terms), seconds, residual=len(rest))
-    return Proof(True, "duality", "<g, J S> = <Jᵀ g, S> for free g and S", len(terms), seconds)
-
-
-def _paired_tangent(system: System, name: str) -> Expr:
-    """Return the sum over one equation of g_v times its tangent in free S."""
-    equation = system.by_name[name]
-    body = tangent(equation.rhs, lambda read: _free_tangent(system, read))
-    if name != "L":
-        body = sp.IndexedBase("g_" + name)[equation.indices] * body if equation.indices else (
-            sp.Symbol("g_" + name, real=True) * body)  # fmt: skip
-    for symbol, dim in zip(equation.indices, equation.tensor.dims, strict=True):
-        body = sp.Sum(body, (symbol, 0, dim.symbol - 1))
-    return body
-
-
-def _paired_adjoint(system: System, place_: int) -> Expr:
-    """Return the sum of S_X times the derived adjoint of X."""
-    equation = adjoint_equations(system)[place_]
-    name = equation.tensor.name[2:]
-    entry = equation.tensor.at(*equation.indices)
-    free = sp.IndexedBase("S_" + name)[entry.indices] if equation.indices else (
-        sp.Symbol("S_" + name, real=True))  # fmt: skip
-    body = free * equation.rhs
-    for slot, (symbol, dim) in enumerate(zip(equation.indices, equation.tensor.dims, strict=True)):
-        first = equation.tensor.first if slot == 0 else 0
-        body = sp.Sum(body, (symbol, first, dim.symbol - 1))
-    return body
-
-
-def _free_tangent(system: System, read: Expr) -> Expr:
-    """Return the free tangent entry S_X at a read; zero where the loss does not reach X."""
-    name = str(tensor_name(read))
-    reached = {e.tensor.name[2:] for e in adjoint_equations(system)}
-    if name not in reached:
-        return sp.Integer(0)
-    if isinstance(read, sp.Indexed):
-        return sp.IndexedBase("S_" + name)[tuple(read.indices)]
-    return sp.Symbol("S_" + name, real=True)

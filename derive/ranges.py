@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 
-from derive.algebra import Edges, size_base
 from derive.equation import System
 from derive.errors import DeriveError
 from derive.index import Expr, affine
 from derive.nodes import entry_indices, kind, tensor_name
 from derive.statement import Identity
+from derive.support import Edges, size_base
 from derive.terms import Closure, Ix
 
 

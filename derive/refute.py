@@ -17,10 +17,12 @@ import flint
 from derive.claim import Counterexample
 from derive.equation import System
 from derive.errors import DeriveError
-from derive.explicit import Env, Explicit, Worlds, instances
+from derive.explicit import Explicit
+from derive.instances import Env, instances
 from derive.nodes import kind
 from derive.rings import Balls
 from derive.statement import Identity
+from derive.worlds import Worlds
 
 PRECISION = 128
 

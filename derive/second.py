@@ -12,10 +12,11 @@ from itertools import product
 from typing import Literal
 
 from derive.errors import DeriveError
-from derive.explicit import Worlds, instances
+from derive.instances import instances
 from derive.nodes import tensor_name, walk
 from derive.rings import Functions, NeedMoreError
 from derive.statement import Identity
+from derive.worlds import Worlds
 
 Outcome = Literal["proved", "different", "undecided", "no instance"]
 MAX_GENERATORS, MAX_CLASSES = 512, 100

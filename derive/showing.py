@@ -16,8 +16,9 @@ from derive.claim import Claim, Step
 from derive.derivation import derivation
 from derive.equation import Equation, System
 from derive.errors import DeriveError, nearest
-from derive.explicit import Env, Explicit
+from derive.explicit import Explicit
 from derive.index import Expr
+from derive.instances import Env
 from derive.nodes import Total, entry_indices, kind, rebuild, tensor_name, walk
 from derive.printing import to_unicode
 from derive.prove import prove

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from derive.building import build_system
 from derive.claim import Claim
-from derive.equation import build_system
 from derive.errors import DeriveError
 from derive.judging import Judge
 from derive.prove import prove

@@ -5,11 +5,11 @@ import pytest
 from numeric import explicit, point, rows_of
 
 from derive import topics
+from derive.building import build_system
 from derive.calculus import adjoint_equations
 from derive.checks.build import groups
 from derive.checks.evaluate import compile_system
 from derive.checks.table import forward_values
-from derive.equation import build_system
 from derive.errors import DeriveError
 
 ATTENTION = build_system(

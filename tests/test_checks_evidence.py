@@ -7,10 +7,10 @@ import pytest
 import sympy as sp
 
 from derive import topics
+from derive.building import build_system
 from derive.calculus import adjoint_equations
 from derive.checks import autograd, bench, evidence, modules, sides, table
 from derive.checks.evidence import evidence_for
-from derive.equation import build_system
 from derive.errors import DeriveError
 from derive.statement import read_statement
 

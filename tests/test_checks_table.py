@@ -10,7 +10,7 @@ from derive.checks import autograd, complex_step, finite_difference, modules
 from derive.checks.sides import positions, side_values
 from derive.checks.table import Ours, UnavailableError, own
 from derive.errors import DeriveError
-from derive.explicit import instances
+from derive.instances import instances
 from derive.statement import read_statement
 
 CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims]

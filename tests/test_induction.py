@@ -6,8 +6,8 @@ import pytest
 
 from derive import prove as module
 from derive.algebra import Definition
+from derive.building import build_system
 from derive.engine import algebra_of
-from derive.equation import build_system
 from derive.errors import DeriveError
 from derive.normal import Rewrite
 from derive.prove import prove

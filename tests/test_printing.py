@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from derive import syntax as S
+from derive.building import build_system
 from derive.calculus import adjoint_equations
-from derive.equation import System, build_system
+from derive.equation import System
 from derive.errors import DeriveError
 from derive.index import index_symbol
 from derive.nodes import Softmax

@@ -6,9 +6,10 @@ counterexample.
 
 import pytest
 
-from derive.equation import build_system
+from derive.building import build_system
+from derive.duality import duality
 from derive.errors import DeriveError
-from derive.prove import duality, prove
+from derive.prove import prove
 from derive.refute import refute
 from derive.statement import read_statement
 

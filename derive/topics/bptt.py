@@ -6,8 +6,9 @@ Source: Goodfellow, Bengio & Courville (2016), section 10.2.2; Pascanu, Mikolov 
 
 from __future__ import annotations
 
+from derive.building import build_system
 from derive.claim import Claim
-from derive.equation import System, build_system
+from derive.equation import System
 from derive.topics import Topic, claim
 from derive.topics.rnn import CELL, LOSSES, MEANINGS, SHAPES, rnn_system
 

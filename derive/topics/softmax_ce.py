@@ -5,7 +5,8 @@ Source: Goodfellow, Bengio & Courville (2016), Deep Learning, sections 4.1 and 6
 
 from __future__ import annotations
 
-from derive.equation import System, build_system
+from derive.building import build_system
+from derive.equation import System
 from derive.topics import Topic, claim
 
 MEANINGS = {

@@ -1,0 +1,206 @@
+"""Denominators, roots and named values: sums fold into their names, powers come down."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from derive.abstract import NAMED
+from derive.algebra import fold_signature, lead_of
+from derive.guards import _from_zero
+from derive.naming import inverse
+from derive.nodes import kind
+from derive.normal import Normalizer
+from derive.terms import (
+    Atom,
+    Ix,
+    Term,
+    canonical_key,
+    multiply,
+    renamed,
+    substitute,
+)
+
+
+def open_named_values(self: Normalizer, term: Term) -> list[Term] | None:
+    """The base of a symbolic power is named; standing alone it is what it names."""
+    for atom, power in term.factors.items():
+        if atom[0].startswith("val:") and power > 0:
+            named = NAMED[atom[0]]
+            mapping = dict(zip(named.params, atom[1], strict=True))
+            parts = (substitute(renamed(t), mapping) for t in named.terms)
+            return self.expand(term, atom, [p for p in parts if p is not None])
+    return None
+
+
+def reduce_inverses(self: Normalizer, term: Term) -> list[Term] | None:
+    """Under 1/D with D = c a + rest, a is (D - rest)/c: a/D comes down to 1/c - rest/(c D)."""
+    for atom, power in term.factors.items():
+        if power >= 0 or not atom[0].startswith(("val:", "den:")):
+            continue
+        named = NAMED[atom[0]]
+        mapping = dict(zip(named.params, atom[1], strict=True))
+        lead = _single_atom(named.terms)
+        if lead is None:
+            continue
+        ((place, _),) = lead.factors.items()
+        moved = substitute(Term(Fraction(1), {place: 1}), mapping)
+        if moved is None or term.factors.get(next(iter(moved.factors)), 0) < 1:
+            continue
+        whole = Term(1 / lead.coef, {atom: 1})
+        rest = [substitute(renamed(t), mapping) for t in named.terms if t is not lead]
+        for part in rest:
+            if part is not None:
+                part.coef /= -lead.coef
+        body = [whole, *(p for p in rest if p is not None)]
+        return self.expand(term, next(iter(moved.factors)), body)
+    return None
+
+
+def _single_atom(terms: tuple[Term, ...]) -> Term | None:
+    """Return the term of a sum that is one atom, which no other term holds, if there is one."""
+    found = []
+    for term in terms:
+        if term.bound or term.guards or list(term.factors.values()) != [1]:
+            continue
+        (atom,) = term.factors
+        if not any(atom in t.factors for t in terms if t is not term):
+            found.append(term)
+    return max(found, key=canonical_key, default=None)
+
+
+def open_constant_units(self: Normalizer, term: Term) -> list[Term] | None:
+    """Write h[t,0] as tanh(z[t,0]): at a numbered unit the function's own name is canonical.
+
+    A nonlinearity is named by its argument as a function of its free indices; a number in place of
+    an index gives another function, which the equation's name does not stand for.
+    """
+    for atom, power in term.factors.items():
+        name, places = atom
+        equation = self.algebra.system.by_name.get(name)
+        if equation is None or power < 1 or not self.algebra.names_nonlinearity(equation):
+            continue
+        dims = equation.tensor.dims
+        if all(b or d.ordered for (b, _), d in zip(places, dims, strict=True)):
+            continue
+        if self.algebra.needs_position(name) and not _from_zero(self, term, places[0]):
+            continue
+        env = dict(zip(equation.indices, places, strict=True))
+        body = self.algebra.lower(self.algebra, equation.rhs, env, {})
+        if all(atom not in t.factors for t in body):
+            return self.expand(term, atom, body)
+    return None
+
+
+def reduce_roots(self: Normalizer, term: Term) -> list[Term] | None:
+    """s^2 is the argument of s = sqrt(argument): powers of a root come down to s^0 and s^1."""
+    for atom, power in term.factors.items():
+        if power in (0, 1):
+            continue
+        argument = _under_root(self, atom)
+        if argument is None:
+            continue
+        rest = term.copy()
+        rest.times(atom, (power % 2) - power)
+        for part in [argument if power > 1 else inverse(self, argument)] * abs(power // 2):
+            return _times_each(rest, part, atom, power)
+    return None
+
+
+def _times_each(rest: Term, part: list[Term], atom: Atom, power: int) -> list[Term]:
+    """Multiply by one argument (or its inverse); the powers still to reduce stay on the root."""
+    left = abs(power // 2) - 1
+    rest.times(atom, 2 * left if power > 1 else -2 * left)
+    out = (multiply(rest, renamed(t)) for t in part)
+    return [t for t in out if t is not None]
+
+
+def _under_root(self: Normalizer, atom: Atom) -> list[Term] | None:
+    """Return the argument of a root, None for other atoms."""
+    name, places = atom
+    if name.startswith("sqrt:"):
+        named = NAMED[name]
+        mapping = dict(zip(named.params, places, strict=True))
+        moved = (substitute(renamed(t), mapping) for t in named.terms)
+        return [t for t in moved if t is not None]
+    equation = self.algebra.system.by_name.get(name)
+    if equation is None or kind(equation.rhs) != "sqrt" or self.algebra.needs_position(name):
+        return None
+    env = dict(zip(equation.indices, places, strict=True))
+    return self.algebra.lower(self.algebra, equation.rhs.args[0], env, {})
+
+
+def fold_denominators(self: Normalizer, term: Term) -> list[Term] | None:
+    """A sum that is the leading term of a named denominator becomes the denominator minus the rest.
+
+    It must be the whole sum: the same factors, the same guards, nothing else reads its index.
+    """
+    for name in term.bound:
+        inside = {a: p for a, p in term.factors.items() if any(b == name for b, _ in a[1])}
+        if not inside:
+            continue
+        guards = {pair: c for pair, c in term.guards.items() if name in pair}
+        signature = fold_signature(Term(Fraction(1), inside))
+        for den in self.algebra.folds.get(signature, ()):
+            replaced = _fold(term, name, inside, guards, den)
+            if replaced is not None:
+                return replaced
+    return None
+
+
+def _fold(term: Term, bound: str, inside: dict[Atom, int], guards: dict[tuple[str, str], int],
+          den: str) -> list[Term] | None:  # fmt: skip
+    """Fold one sum into one denominator, if it matches exactly."""
+    named = NAMED[den]
+    lead = lead_of(named.terms)
+    if lead is None:
+        return None
+    (pattern_bound,) = lead.bound
+    found = _match(list(lead.factors.items()), list(inside.items()), {pattern_bound: (bound, 0)})
+    if found is None or found[pattern_bound] != (bound, 0) or set(named.params) - set(found):
+        return None
+    expected = {}
+    for (a, b), c in lead.guards.items():
+        (x, m), (y, n) = found.get(a, (a, 0)), found.get(b, (b, 0))
+        expected[x, y] = c + n - m
+    if expected != guards or term.bound[bound] != lead.bound[pattern_bound]:
+        return None
+    rest = term.copy()
+    del rest.bound[bound]
+    rest.coef /= lead.coef
+    rest.factors = {a: p for a, p in rest.factors.items() if a not in inside}
+    rest.guards = {pair: c for pair, c in rest.guards.items() if bound not in pair}
+    place = tuple(found[p] for p in named.params)
+    out = []
+    whole = rest.copy()
+    whole.times((den, place))
+    out.append(whole)
+    for other in named.terms:
+        if other is not lead:
+            moved = substitute(renamed(other), found)
+            product = multiply(rest, moved) if moved is not None else None
+            if product is not None:
+                product.coef = -product.coef
+                out.append(product)
+    return out
+
+
+def _match(pattern: list[tuple[Atom, int]], target: list[tuple[Atom, int]],
+           found: dict[str, Ix]) -> dict[str, Ix] | None:  # fmt: skip
+    """Match factors one to one; placeholders ``?i`` stand for any index."""
+    if not pattern:
+        return found if not target else None
+    (name, places), power = pattern[0]
+    for i, ((other, at), p) in enumerate(target):
+        if other != name or p != power:
+            continue
+        trial = dict(found)
+        good = all(
+            trial.setdefault(b, (x, n - o)) == (x, n - o)
+            if b.startswith("?") or b in found
+            else (b, o) == (x, n)
+            for (b, o), (x, n) in zip(places, at, strict=True)
+        )
+        rest = _match(pattern[1:], target[:i] + target[i + 1 :], trial) if good else None
+        if rest is not None:
+            return rest
+    return None
