@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from derive import syntax as S
-from derive.elaborate import Elaborator, Scope, free_names
+from derive.elaborate import Elaborator
 from derive.equation import Equation, System
 from derive.errors import DeriveError, nearest
 from derive.index import Dim, Tensor, affine
 from derive.nodes import entry_indices, tensor_name
+from derive.parse import parse_expression, parse_statement
+from derive.scope import Scope, free_names
 
 
 def build_system(
@@ -50,7 +52,7 @@ def build_system(
         DeriveError: On any inconsistency, naming what was found and expected.
     """
     builder = _Builder(name, sizes, convention, dict(meanings or {}))
-    statements = [S.parse_statement(text, lambda _: False) for text in equations]
+    statements = [parse_statement(text, lambda _: False) for text in equations]
     builder.check_left_sides(statements, tensors)
     shapes = builder.infer_shapes(tensors, statements)
     builder.order([*equations, *(losses or {}).values()], shapes, positions)
@@ -69,7 +71,7 @@ def build_system(
 
 def _items(text: str) -> list[S.Item]:
     """Return every indexed name in a statement or expression."""
-    parse = S.parse_statement if "=" in _outside_calls(text) else S.parse_expression
+    parse = parse_statement if "=" in _outside_calls(text) else parse_expression
     return [n for n in S.descend(parse(text, lambda _: False)) if isinstance(n, S.Item)]
 
 
@@ -253,7 +255,7 @@ class _Builder:
     def equation(self, text: str) -> Equation:
         """Read one equation whose left side is declared."""
         scope = Scope(self.dims, self.tensors, self.convention)
-        statement = S.parse_statement(text, scope.is_name)
+        statement = parse_statement(text, scope.is_name)
         name, names = self.left_side(statement)
         elaborator = Elaborator(scope, text)
         refuse_extra(elaborator, statement.rhs, names)
@@ -306,7 +308,7 @@ class _Builder:
             return
         for name, text in losses.items():
             elaborator = self.elaborator(text)
-            node = S.parse_expression(text, elaborator.scope.is_name)
+            node = parse_expression(text, elaborator.scope.is_name)
             free = free_names(node, elaborator.scope)
             if free:
                 known = [*self.tensors, *self.dims]
@@ -322,7 +324,7 @@ class _Builder:
     def add_derived(self, text: str) -> None:
         """Add a quantity that is defined from adjoints."""
         scope = Scope(self.dims, self.tensors, self.convention)
-        statement = S.parse_statement(text, scope.is_name)
+        statement = parse_statement(text, scope.is_name)
         name, indices = self.left_side(statement)
         elaborator = Elaborator(scope, text)
         dims = tuple(elaborator.bind(i, [statement.rhs], {}, statement.lhs) for i in indices)

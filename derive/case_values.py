@@ -22,6 +22,7 @@ from derive.errors import DeriveError, nearest
 from derive.explicit import Entry, Explicit
 from derive.index import Dim, Expr, index_symbol
 from derive.nodes import entry_indices, kind, tensor_name, walk
+from derive.parse import parse_expression
 from derive.statement import axis_names, bind_free
 
 Number = fmpq | arb
@@ -82,7 +83,7 @@ def read_quantity(system: System, text: str, at: Mapping[str, int]) -> Quantity:
         DeriveError: If it cannot be read, or ``at`` names no free index or axis of it.
     """
     scope = system.scope
-    node = S.parse_expression(text, scope.is_name)
+    node = parse_expression(text, scope.is_name)
     elaborator = Elaborator(scope, text)
     free = bind_free(elaborator, S.Statement(node, node, (), text, span=node.span))
     val = elaborator.value(node, free)

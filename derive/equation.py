@@ -8,10 +8,10 @@ from functools import cached_property, lru_cache
 
 import sympy as sp
 
-from derive.elaborate import Scope
 from derive.errors import DeriveError, nearest
 from derive.index import Dim, Expr, Tensor, affine
 from derive.nodes import entry_indices, tensor_name, walk
+from derive.scope import Scope
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from derive import syntax as S
 
 if TYPE_CHECKING:
-    from derive.elaborate import Scope
+    from derive.scope import Scope
 
 LOOSE, ADD, NEG, HADAMARD, FRACTION, MUL, POW, DRESSED, ATOM = range(9)
 

@@ -15,7 +15,7 @@ from derive.notation_latex import LATEX
 from derive.notation_unicode import UNICODE
 
 if TYPE_CHECKING:
-    from derive.elaborate import Scope
+    from derive.scope import Scope
 
 ADD, MUL, NEG, POW, ATOM = 10, 20, 30, 40, 50  # the parser's binding strengths
 Text = tuple[str, int]
@@ -24,7 +24,7 @@ Text = tuple[str, int]
 def to_text(node: S.Node) -> str:
     """Return a node in the statement language; parsing it gives an equal tree.
 
-    >>> from derive.syntax import parse_statement
+    >>> from derive.parse import parse_statement
     >>> to_text(parse_statement("a[i]=(b[i]+c[i])*2", lambda name: True))
     'a[i] = (b[i] + c[i])*2'
     """
@@ -41,7 +41,7 @@ def to_unicode(node: S.Node, scope: Scope | None = None) -> str:
         scope: Where its names come from. It tells position axes from others, and Hadamard products
             from scalar factors; without it, indices with an offset or a range are positions.
 
-    >>> from derive.syntax import parse_statement
+    >>> from derive.parse import parse_statement
     >>> s = "dL/dW_h[j,r] = sum(t, g_z[t,j]*h[t-1,r])"
     >>> print(to_unicode(parse_statement(s, lambda name: name in ("L", "W_h"))))
     ∂L/∂W_h[j,r] = Σₜ gᶻₜ[j] hₜ₋₁[r]
@@ -56,7 +56,7 @@ def to_latex(node: S.Node, scope: Scope | None = None) -> str:
         node: A statement or an expression.
         scope: As for `to_unicode`.
 
-    >>> from derive.syntax import parse_statement
+    >>> from derive.parse import parse_statement
     >>> s = "dL/dW_h[j,r] = sum(t, g_z[t,j]*h[t-1,r])"
     >>> print(to_latex(parse_statement(s, lambda name: name in ("L", "W_h"))))
     \frac{\partial \mathcal{L}}{\partial W_{h,jr}} = \sum_{t} g^{z}_{t,j} h_{t-1,r}

@@ -8,10 +8,12 @@ from functools import lru_cache
 import sympy as sp
 
 from derive import syntax as S
-from derive.elaborate import Elaborator, Val, free_names
+from derive.elaborate import Elaborator
 from derive.equation import System
 from derive.errors import DeriveError
 from derive.index import Dim, Expr, affine, index_symbol
+from derive.parse import parse_statement
+from derive.scope import Val, free_names
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ def read_statement(system: System, text: str) -> Identity:
         DeriveError: On anything that is not understood, with the place.
     """
     scope = system.scope
-    syntax = S.parse_statement(text, scope.is_name, scope.tensors)
+    syntax = parse_statement(text, scope.is_name, scope.tensors)
     elaborator = Elaborator(scope, text)
     elaborator.check_names(syntax)
     free = bind_free(elaborator, syntax)

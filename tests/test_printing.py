@@ -13,6 +13,7 @@ from derive.equation import System
 from derive.errors import DeriveError
 from derive.index import index_symbol
 from derive.nodes import Softmax
+from derive.parse import parse_statement
 from derive.printing import to_latex, to_text, to_unicode
 from derive.statement import read_statement
 from derive.unelaborate import unelaborate, unelaborate_equation
@@ -80,7 +81,7 @@ statements = st.builds(
 
 @given(statements)
 def test_text_reads_back_to_an_equal_tree(node: S.Statement) -> None:
-    assert S.parse_statement(to_text(node), KNOWN.__contains__) == node
+    assert parse_statement(to_text(node), KNOWN.__contains__) == node
 
 
 @given(statements)
@@ -123,13 +124,13 @@ STATEMENTS = (
 
 @pytest.mark.parametrize(("text", "unicode", "latex"), STATEMENTS, ids=[s[0] for s in STATEMENTS])
 def test_notation(text: str, unicode: str, latex: str) -> None:
-    node = S.parse_statement(text, SYSTEM.scope.is_name)
+    node = parse_statement(text, SYSTEM.scope.is_name)
     assert to_unicode(node, SYSTEM.scope) == unicode
     assert to_latex(node, SYSTEM.scope) == latex
 
 
 def test_without_a_scope_offsets_tell_positions() -> None:
-    node = S.parse_statement("q[n,j] = q[n-1,j]", lambda _: False)
+    node = parse_statement("q[n,j] = q[n-1,j]", lambda _: False)
     assert to_unicode(node) == "qₙ[j] = qₙ₋₁[j]"
 
 

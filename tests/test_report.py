@@ -19,10 +19,10 @@ from derive.claim import (
 )
 from derive.codes import CODES
 from derive.errors import DeriveError
+from derive.parse import parse_statement
 from derive.printing import to_latex, to_unicode
 from derive.report import Report, View, formats, render, versions
 from derive.report.json import document, schema
-from derive.syntax import parse_statement
 
 KNOWN = {"L", "W_h", "h", "z", "b_h"}
 RIGHT = "dL/dW_h = sum(t, g_z[t].T @ h[t-1])"

@@ -1,0 +1,187 @@
+"""Binders of the statement language: sums, means, products, softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import sympy as sp
+
+from derive import syntax as S
+from derive.errors import DeriveError
+from derive.index import Dim, Expr, affine
+from derive.indices import IndexReader
+from derive.nodes import (
+    DProduct,
+    LogSumExp,
+    Product,
+    Softmax,
+    degree,
+    freshen,
+)
+from derive.scope import MAX_DEGREE, Env, Val, bound_name
+
+
+@dataclass
+class BinderReader(IndexReader):
+    """Reads what binds an index."""
+
+    def binder(self, node: S.Call, env: Env) -> Val:
+        """``sum``, ``mean``, ``var``, ``prod``, ``softmax``, ``logsumexp``."""
+        *bound, body = node.args
+        if not bound and node.func in ("softmax", "logsumexp"):
+            return self.over_last_axis(node, self.value(body, env))
+        if not bound:
+            raise self.fail(node, f"{node.func} needs a bound index first: {node.func}(t, ...)")
+        if node.func == "softmax" and len(bound) == 1 and isinstance(bound[0], S.Name):
+            return self.softmax_at(node, bound[0], body, env)
+        inner, limits = dict(env), []
+        for place, arg in enumerate(bound):
+            name = bound_name(arg)
+            if name is None:
+                raise self.fail(arg, f"expected a bound index such as t or t=0..T-1 in {node.func}")
+            self.binding.add(name)
+            dim = self.bind(name, [*bound[place + 1 :], body], inner, arg)
+            symbol = self.fresh(name)
+            limits.append((symbol, dim, *self.limits(arg, dim, inner)))
+            inner[name] = (symbol, dim)
+        if node.func == "prod":
+            return self.product(node, limits, self.value(body, inner))
+        return self.reduced(node, limits, self.value(body, inner))
+
+    def limits(self, arg: S.Node, dim: Dim, env: Env) -> tuple[Expr, Expr]:
+        """Return first and last of a bound index."""
+        if isinstance(arg, S.Range) and arg.first is not None and arg.last is not None:
+            if not dim.ordered:
+                raise self.fail(arg, f"a range needs a position axis; {dim.name} has no order")
+            return self.index(arg.first, env), self.index(arg.last, env)
+        return sp.Integer(0), dim.symbol - 1
+
+    def reduced(
+        self, node: S.Call, limits: list[tuple[sp.Symbol, Dim, Expr, Expr]], val: Val
+    ) -> Val:
+        """Sum, mean or variance of a body over bound indices."""
+        if node.func == "logsumexp":
+            if len(limits) > 1:
+                raise self.fail(node, "logsumexp takes one bound index")
+            return Val(
+                val.axes, lambda i: LogSumExp(val.build(i), limits[0][0], limits[0][1].symbol)
+            )
+        if node.func not in ("sum", "mean", "var") or (node.func != "sum" and len(limits) > 1):
+            raise self.fail(node, f"{node.func} takes one bound index")
+        full = all(first == 0 and last == dim.symbol - 1 for _, dim, first, last in limits)
+        if node.func != "sum" and not full:
+            raise self.fail(node, f"{node.func} is over the whole axis: no range")
+
+        def total(body: Expr) -> Expr:
+            for symbol, _, first, last in reversed(limits):
+                body = sp.Sum(body, (symbol, first, last))
+            return body
+
+        size = limits[0][1].symbol
+        if node.func == "sum":
+            return Val(val.axes, lambda i: total(val.build(i)), val.turned)
+        if node.func == "mean":
+            return Val(val.axes, lambda i: total(val.build(i)) / size, val.turned)
+
+        def variance(i: tuple[Expr, ...]) -> Expr:
+            entry = val.build(i)
+            return total((entry - freshen(total(entry), self.renewed) / size) ** 2) / size
+
+        return Val(val.axes, variance, val.turned)
+
+    def product(
+        self, node: S.Call, limits: list[tuple[sp.Symbol, Dim, Expr, Expr]], val: Val
+    ) -> Val:
+        """``prod(k=a..b, M)``: ordered, leftmost factor first; descending if b is before a."""
+        arg = node.args[0]
+        if len(limits) != 1 or not isinstance(arg, S.Range):
+            raise self.fail(node, "prod takes one range: prod(k=t..s+1, M), leftmost factor first")
+        symbol, _, first, last = limits[0]
+        make = DProduct if self.descends(arg, first, last) else Product
+        if not val.axes:
+            one, zero = sp.Integer(1), sp.Integer(0)
+            row, col = self.fresh("i"), self.fresh("j")
+            body = val.build(())
+            return Val((), lambda _: make(body, row, col, symbol, first, last, zero, zero, one))
+        if len(val.axes) != 2 or val.axes[0].name != val.axes[1].name:
+            raise self.fail(node, f"prod multiplies square matrices; found shape {val.shape}")
+        row, col = self.fresh("i"), self.fresh("j")
+        entry, size = val.build((row, col)), val.axes[0].symbol
+        return Val(val.axes, lambda i: make(entry, row, col, symbol, first, last, *i, size))
+
+    def descends(self, arg: S.Range, first: Expr, last: Expr) -> bool:
+        """Tell whether a product's factors run from late to early positions.
+
+        ``k=t..s+1`` starts at a position and ends one past another: it goes down. ``k=s+1..t``
+        goes up, and so does a start at a number or an end at T-1. A condition ``for s <= t``
+        decides what the offsets leave open.
+        """
+        a, b = affine(first), affine(last)
+        if a.base is None or (b.base is not None and b.base.is_positive):
+            return False
+        if b.base is None or a.base.is_positive:
+            return True
+        if a.base == b.base:
+            return a.offset > b.offset
+        if (a.base.name, b.base.name) in self.ordered:
+            return False
+        if (b.base.name, a.base.name) in self.ordered:
+            return True
+        if a.offset != b.offset:
+            return a.offset < b.offset
+        raise self.fail(arg, "cannot tell whether this product goes up or down",
+                        f"add a condition: for {b.base.name} <= {a.base.name}")  # fmt: skip
+
+    def softmax_at(self, node: S.Call, index: S.Name, body: S.Node, env: Env) -> Val:
+        """``softmax(s, S[t, s])``: its entry at the free index s."""
+        if index.name not in env:
+            raise self.fail(index, f"softmax(s, ...) is an entry at s; {index.name!r} is unknown")
+        at, dim = env[index.name]
+        symbol = self.fresh(index.name)
+        inner = {**env, index.name: (symbol, dim)}
+        expr = self.scalar(body, inner)
+        return Val((), lambda _: Softmax(expr, symbol, at, dim.symbol))
+
+    def over_last_axis(self, node: S.Call, val: Val) -> Val:
+        """``softmax(a[t])``, ``logsumexp(a[t])`` over the last axis."""
+        if not val.axes:
+            raise self.fail(node, f"{node.func}(x) needs an axis; found a scalar",
+                            f"write {node.func}(c, a[t,c])")  # fmt: skip
+        rest, size = val.axes[:-1], val.axes[-1].symbol
+
+        def build(i: tuple[Expr, ...]) -> Expr:
+            k = self.fresh("k")
+            if node.func == "softmax":
+                return Softmax(val.build((*i[:-1], k)), k, i[-1], size)
+            return LogSumExp(val.build((*i, k)), k, size)
+
+        return Val(val.axes if node.func == "softmax" else rest, build)
+
+    def value(self, node: S.Node, env: Env) -> Val:
+        """Elaborate a node to a value."""
+        handler: Callable[[S.Node, Env], Val] = getattr(self, "on_" + type(node).__name__.lower())
+        return handler(node, env)
+
+    def scalar(self, node: S.Node, env: Env) -> Expr:
+        """Elaborate a node that must have no open axes."""
+        val = self.value(node, env)
+        if val.axes:
+            raise self.fail(node, f"expected a scalar here; found shape {val.shape}")
+        return self.bounded(val.build(()))
+
+    def bounded(self, expr: Expr) -> Expr:
+        """Return an expression whose degree is within bounds.
+
+        Raises:
+            DeriveError: If powers of powers make it too large to expand.
+        """
+        if expr.has(sp.zoo, sp.nan, sp.oo):
+            raise DeriveError("division by zero", text=self.text, at=0)
+        if degree(expr) > MAX_DEGREE:
+            raise DeriveError(
+                f"powers and products reach degree {degree(expr)}; at most {MAX_DEGREE} is read",
+                text=self.text,
+                at=0,
+            )
+        return expr
