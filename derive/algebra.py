@@ -62,8 +62,10 @@ class Algebra:
         terms = self.lower(self, equation.rhs, env, {})
         bare = len(terms) == 1 and terms[0].coef == 1 and list(terms[0].factors.values()) == [1]
         name, places = next(iter(terms[0].factors)) if bare else ("", ())
-        if not bare or terms[0].bound or terms[0].guards or ":" not in name or name in self.aliases:
-            # a selected class, a number, or a second name for the same value: it unfolds
+        whole = {b for b, _ in env.values()} <= {b for b, _ in places}
+        plain = bare and whole and not terms[0].bound and not terms[0].guards and ":" in name
+        if not plain or name in self.aliases:
+            # a selected class, a value that repeats along an axis, a second name: it unfolds
             self.opened.add(equation.tensor.name)
             return
         self.aliases[name] = (equation.tensor.name, places, tuple(b for b, _ in env.values()))

@@ -1,4 +1,4 @@
-"""The statement language: text to syntax tree. Own tokenizer and Pratt parser, bounded, no eval.
+"""The statement language: its syntax nodes (`derive.parse` makes them from text).
 
 Grammar, loosest first: ``lhs = rhs [for cond, ...]``; ``+ -``; ``* / @``; unary ``-``; ``^`` or
 ``**``; postfix ``.T``; numbers, ``name``, ``name[i, t-1]``, ``f(...)``, ``sum(t=a..b, j, body)``,
