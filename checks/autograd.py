@@ -26,7 +26,7 @@ from derive.index import Tensor
 
 SMALL = 200
 """Most rows of a run whose graph is kept for the next question."""
-LIMIT = 5_000_000
+LIMIT = 300_000
 """Most scalars in the rows of one run: entries of X times everything that they may depend on."""
 
 

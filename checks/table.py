@@ -187,7 +187,7 @@ class Ours(Table):
 
 
 SEED = "seed"
-LIMIT = 5_000_000
+LIMIT = 300_000
 """Most scalars in a batched run of adjoint equations."""
 
 
