@@ -281,8 +281,3 @@ def _same_index(left: tuple[str, ...], right: tuple[str, ...], ordered: list[boo
         else:
             term.times(("δ", ((a, 0), (b, 0))))
     return term
-
-
-def value_key(terms: dict[Key, Term]) -> tuple[tuple[Key, str], ...]:
-    """Return a printable fingerprint of a normal form."""
-    return tuple(sorted((k, str(t.coef)) for k, t in terms.items()))

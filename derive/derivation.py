@@ -10,7 +10,6 @@ import sympy as sp
 from derive.calculus import Contribution, adjoint_equations, contributions
 from derive.claim import Step
 from derive.equation import Equation, System
-from derive.functions import TABLE
 from derive.index import Expr, affine
 from derive.nodes import entry_indices, kind, walk
 from derive.printing import to_text
@@ -93,8 +92,3 @@ def _shifted(part: Contribution) -> bool:
 def written(system: System, expr: Expr) -> str:
     """Return an expression in the statement language."""
     return to_text(unelaborate(expr, system.tensors))
-
-
-def known_functions() -> frozenset[str]:
-    """Return the functions that have a rule's name here (all of the table, by a test)."""
-    return frozenset(NONLINEAR) & frozenset(TABLE)

@@ -26,7 +26,7 @@ from derive.nodes import (
     Total,
     degree,
 )
-from derive.scope import MAX_DEGREE, Env, Val, full_sum
+from derive.scope import MAX_BITS, MAX_DEGREE, Env, Val, full_sum
 
 
 @dataclass
@@ -165,10 +165,8 @@ class Elaborator(BinderReader):
 
     def raised(self, node: S.Node, base: Expr, exponent: Expr) -> Expr:
         """Return base ** exponent, unless that is a number of thousands of digits."""
-        if (
-            base.is_Rational
-            and int(abs(exponent)) * (int(base.p) * int(base.q)).bit_length() > 4096
-        ):
+        bits = (int(base.p) * int(base.q)).bit_length() if base.is_Rational else 0
+        if bits * abs(exponent) > MAX_BITS:
             raise self.fail(node, "this power is a number of thousands of digits")
         reached = degree(base) * abs(exponent)
         if reached > MAX_DEGREE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from derive.claim import Claim, Counterexample, Evidence, Verdict
 from derive.duality import duality
@@ -210,8 +210,3 @@ def located(error: DeriveError, claim: Claim) -> DeriveError:
     place = f"{source.file}:{source.line}: " if source and source.line else ""
     return DeriveError(f"{place}{claim.id}: {error.message}", text=error.text, at=error.at,
                        hint=error.hint)  # fmt: skip
-
-
-def with_reason(verdict: Verdict, reason: str) -> Verdict:
-    """Return a verdict with another reason."""
-    return replace(verdict, reason=reason)

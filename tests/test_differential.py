@@ -88,21 +88,25 @@ def statements(rng, states, count):
         yield f"{scale}{left} = {scale}{right}{where}"
 
 
+def attempts(rng, system, states, count):
+    """Yield each statement that can be read, with whether it is proved."""
+    for text in statements(rng, states, count):
+        try:
+            identity = read_statement(system, text)
+            yield identity, prove(identity).proved
+        except DeriveError:
+            continue
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_what_is_proved_has_no_counterexample(seed):
     rng, proved = random.Random(seed), 0
     for number in range(3):
         system, states = system_of(rng, f"random{seed}_{number}")
-        for text in statements(rng, states, 14):
-            try:
-                identity = read_statement(system, text)
-                holds = prove(identity).proved
-            except DeriveError:
-                continue
-            if holds:
-                proved += 1
-                for point in POINTS:
-                    assert at_point(identity, (), point, seed) is None, (system.equations, text)
+        for identity, holds in attempts(rng, system, states, 14):
+            proved += holds
+            for point in POINTS if holds else ():
+                assert at_point(identity, (), point, seed) is None, identity.text
     assert proved
 
 
@@ -110,14 +114,9 @@ def test_what_is_proved_has_no_counterexample(seed):
 def test_the_second_prover_contradicts_no_proof(seed):
     rng = random.Random(1000 + seed)
     system, states = system_of(rng, f"twice{seed}")
-    for text in statements(rng, states, 20):
-        try:
-            identity = read_statement(system, text)
-            holds = prove(identity).proved
-        except DeriveError:
-            continue
+    for identity, holds in attempts(rng, system, states, 20):
         outcome = decide(identity, {"T": 2, "D": 1, "H": 2}, (), 1.0)
-        assert not (holds and outcome == "different"), (system.equations, text)
+        assert not (holds and outcome == "different"), identity.text
 
 
 @pytest.mark.parametrize("seed", range(20))
