@@ -110,7 +110,7 @@ def run(targets: list[str], options: CheckOptions) -> Report:
     import gc
     from time import perf_counter
 
-    from derive.parallel import Later, can_fork
+    from derive.parallel import Later, can_fork, interruptible
 
     start = perf_counter()
     gc.disable()  # one short run: collecting the imports' objects takes a fifth of it
@@ -124,13 +124,16 @@ def run(targets: list[str], options: CheckOptions) -> Report:
         from derive.checking import check
 
         return replace(check(targets, options), seconds=perf_counter() - start)
-    later = Later(symbolic, True)
-    import torch  # noqa: F401 - the longest import, while the other process proves
+    with interruptible():
+        later = Later(symbolic, True)
+        import torch  # noqa: F401 - the longest import, while the other process proves
 
-    from derive.checking import check
+        from derive.checking import check
 
-    report = check(targets, options, later.result)
-    return replace(report, seconds=perf_counter() - start)
+        report = check(targets, options, later.result)
+        return replace(report, seconds=perf_counter() - start)
+    later.result()  # cut short: this raises what the helper raised
+    raise DeriveError("the check was interrupted by a signal")
 
 
 @app.command()

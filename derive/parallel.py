@@ -9,17 +9,44 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
+class FailedEarlyError(BaseException):
+    """The helper has failed: what goes on here meanwhile is no longer needed.
+
+    It is no `Exception`, so that an import that is interrupted does not swallow it.
+    """
+
+
+def give_up(_number: int, _frame: object) -> None:
+    """Handle the helper's signal."""
+    raise FailedEarlyError
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let a helper that is started inside cut this block short when it fails."""
+    before = signal.signal(signal.SIGUSR1, give_up)
+    try:
+        yield
+    except FailedEarlyError:
+        pass  # the result raises what the helper raised
+    finally:
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN if before == signal.SIG_DFL else before)
+
+
 def can_fork() -> bool:
     """Tell whether a helper process pays: fork, a second core, nothing heavy imported yet."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return hasattr(os, "fork") and (cores or 1) > 1 and "torch" not in sys.modules
+    alone = threading.current_thread() is threading.main_thread() and threading.active_count() == 1
+    return hasattr(os, "fork") and (cores or 1) > 1 and "torch" not in sys.modules and alone
 
 
 class Later(Generic[T]):
@@ -31,7 +58,7 @@ class Later(Generic[T]):
     """
 
     def __init__(self, compute: Callable[[], T], forked: bool):
-        self.compute, self.pid, self.pipe = compute, 0, -1
+        self.compute, self.pid, self.pipe, self.parent = compute, 0, -1, os.getpid()
         if forked:
             sys.stdout.flush()
             sys.stderr.flush()
@@ -49,6 +76,7 @@ class Later(Generic[T]):
                 outcome = pickle.dumps((True, self.compute()))
             except Exception as error:
                 outcome = pickle.dumps((False, error))
+                os.kill(self.parent, signal.SIGUSR1)
             with os.fdopen(write_end, "wb") as stream:
                 stream.write(outcome)
             status = 0

@@ -1,11 +1,21 @@
 """The helper process: its value, its errors, its death."""
 
 import os
+import signal
+import time
 
 import pytest
 
 from derive.errors import DeriveError
-from derive.parallel import Later
+from derive.parallel import Later, interruptible
+
+
+@pytest.fixture(autouse=True)
+def deaf():
+    """Ignore the helper's signal outside the blocks that expect it."""
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGUSR1, before)
 
 
 def fail():
@@ -36,3 +46,19 @@ def test_a_helper_that_dies_is_replaced_by_this_process():
 
 def test_the_work_is_done_elsewhere():
     assert Later(os.getpid, True).result() != os.getpid()
+
+
+def test_a_failure_cuts_the_other_work_short():
+    start = time.perf_counter()
+    with interruptible():
+        later = Later(fail, True)
+        time.sleep(30)
+    assert time.perf_counter() - start < 20
+    with pytest.raises(DeriveError, match="no such size"):
+        later.result()
+
+
+def test_without_a_failure_nothing_is_cut_short():
+    with interruptible():
+        later = Later(lambda: 7, True)
+        assert later.result() == 7
