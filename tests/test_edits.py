@@ -20,9 +20,6 @@ CLAIMS = [
 ]
 # variants that an operator happens to leave true, with the reason
 EQUIVALENT = {
-    "g_a[t] = 0": "the claim is that it is zero",
-    "g_a[t] = 0*p[t-1]": "zero times anything",
-    "g_a[t] = 0*p[t+1]": "zero times anything",
     "dh[t]/dh[s] = prod(k=s+1..t, W_h) for s <= t": "equal factors commute",
 }
 SEEN: Counter[str] = Counter()

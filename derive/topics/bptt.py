@@ -130,7 +130,7 @@ def recursions() -> tuple[Claim, ...]:
               "The gate is the same for every loss", s, EACH),
         claim("bptt.boundary", "g_h[T-1] = g_a[T-1] @ W_o",
               "At the last position the future term is zero", s, EACH),
-        claim("bptt.no-direct-terms", "g_a[t] = 0*p[t]",
+        claim("bptt.no-direct-terms", "g_a[t,c] = 0",
               "With a final-state loss the direct terms are zero", s, FINAL),
         claim("bptt.future-only", "g_h[t] = g_z[t+1] @ W_h for t <= T-2",
               "so the recursion is the special case without them", s, FINAL),
