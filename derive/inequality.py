@@ -23,7 +23,12 @@ class InequalityAttempt(_Attempt):
         self.factors = MAX_FACTORS
         self.facts = (
             *self.facts,
-            *(f for u in using if u.relation != "=" for f in all_assumed(self.algebra, u, identity)),
+            *(
+                f
+                for u in using
+                if u.relation != "="
+                for f in all_assumed(self.algebra, u, identity)
+            ),
             *squares(self.algebra, identity),
         )
         self.using = tuple(u for u in using if u.relation == "=")
