@@ -7,7 +7,9 @@ of the same name is never compared with another model. One row of `ROWS` adds a 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
 
 from derive.checks import forwards as F
 from derive.checks.autograd import Autograd
@@ -144,10 +146,28 @@ def row_of(system: System) -> Row | None:
     row = ROWS.get(system.name)
     if row is None:
         return None
+    if system.held:
+        row = held_row(system.name, system.held)
     texts = tuple(e.text for e in system.equations if e.tensor.name != "L")
     loss = system.by_name["L"].text if system.loss else ""
     known = not system.loss or loss == f"L = {row.losses.get(system.loss)}"
     return row if texts == row.equations and known else None
+
+
+@lru_cache(maxsize=256)
+def held_row(name: str, held: tuple[str, ...]) -> Row:
+    """Return a row in which every read of some computed values is constant; no module does that."""
+    row = ROWS[name]
+
+    def forward(v: F.Values, keep: F.Keep, loss: str) -> None:
+        def detached(name: str, value: Any) -> Any:
+            read = keep(name, value)
+            return read.detach() if name in held else read
+
+        before = {f"{n}_init" for n in held}  # the initial rows are read as well
+        row.forward({n: t.detach() if n in before else t for n, t in v.items()}, detached, loss)
+
+    return replace(row, forward=forward, modules=())
 
 
 def handwritten(system: System) -> F.Forward | None:

@@ -18,6 +18,7 @@ from derive.calculus import adjoint_equations, tangent
 from derive.cycles import feedback
 from derive.equation import Equation, System
 from derive.index import Expr, index_symbol
+from derive.mirrors import unmirrored
 from derive.nodes import Total, kind
 from derive.support import Edges, _support, _upstream, size_base
 from derive.terms import Atom, Guards, Ix, Key, Term, canonical_key
@@ -30,6 +31,23 @@ class Definition:
     params: tuple[str, ...]
     terms: list[Term]
     reads: set[tuple[str, bool]] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Alias:
+    """The tensor whose equation names a nonlinearity: tanh(z[t,j]) is h[t,j].
+
+    Args:
+        tensor: The name.
+        places: Where the nonlinearity is taken in the equation.
+        bases: The equation's own indices.
+        turned: Whether the tensor is f(-x) where the nonlinearity is named as f(x).
+    """
+
+    tensor: str
+    places: tuple[Ix, ...]
+    bases: tuple[str, ...]
+    turned: bool
 
 
 Lower = Callable[["Algebra", Expr, dict[Expr, Ix], Guards], list[Term]]
@@ -46,7 +64,7 @@ class Algebra:
         self.busy: set[str] = set()
         self._cut: dict[str, bool] = {}
         self.folds: dict[Key, list[str]] = {}
-        self.aliases: dict[str, tuple[str, tuple[Ix, ...], tuple[str, ...]]] = {}
+        self.aliases: dict[str, Alias] = {}
         for equation in system.equations:
             if self.names_nonlinearity(equation):
                 self._alias(equation)
@@ -60,30 +78,35 @@ class Algebra:
             s: (f"{p}=", 0) for s, p in zip(equation.indices, params, strict=True)
         }
         terms = self.lower(self, equation.rhs, env, {})
-        bare = len(terms) == 1 and terms[0].coef == 1 and list(terms[0].factors.values()) == [1]
-        name, places = next(iter(terms[0].factors)) if bare else ("", ())
+        (name, places), turned = unmirrored(kind(equation.rhs), terms) or (("", ()), False)
         whole = {b for b, _ in env.values()} <= {b for b, _ in places}
-        plain = bare and whole and not terms[0].bound and not terms[0].guards and ":" in name
-        if not plain or name in self.aliases:
+        if not whole or ":" not in name or name in self.aliases:
             # a selected class, a value that repeats along an axis, a second name: it unfolds
             self.opened.add(equation.tensor.name)
             return
-        self.aliases[name] = (equation.tensor.name, places, tuple(b for b, _ in env.values()))
+        bases = tuple(b for b, _ in env.values())
+        self.aliases[name] = Alias(equation.tensor.name, places, bases, turned)
 
-    def alias(self, atom: Atom) -> Atom:
-        """Return the tensor entry that names a nonlinearity, or the atom itself."""
+    def alias(self, atom: Atom) -> tuple[Atom, bool]:
+        """Return the tensor entry that names a nonlinearity, or the atom itself.
+
+        With it stands whether the entry names f(-x) where the atom is f(x).
+        """
         name, places = atom
         if name not in self.aliases:
-            return atom
-        tensor, pattern, bases = self.aliases[name]
+            return atom, False
+        known = self.aliases[name]
+        pattern, bases = known.places, known.bases
         found: dict[str, Ix] = {}
         for (base, offset), (at, n) in zip(pattern, places, strict=True):
             if base not in bases:
                 if (base, offset) != (at, n):
-                    return atom
+                    return atom, False
             elif found.setdefault(base, (at, n - offset)) != (at, n - offset):
-                return atom
-        return (tensor, tuple(found[b] for b in bases)) if len(found) == len(bases) else atom
+                return atom, False
+        if len(found) != len(bases):
+            return atom, False
+        return (known.tensor, tuple(found[b] for b in bases)), known.turned
 
     # supports: where an atom can be non-zero
 

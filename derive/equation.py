@@ -56,6 +56,7 @@ class System:
         initial: ``zeros`` or ``given`` by state; a state that reads t-1 has one.
         convention: ``row`` or ``column``.
         loss: The selected loss, whose ``L`` the equations hold; "" if none.
+        held: Tensors whose reads an assumption holds constant (`derive.holding`).
     """
 
     name: str
@@ -67,6 +68,7 @@ class System:
     initial: Mapping[str, str] = field(default_factory=dict)
     convention: str = "row"
     loss: str = ""
+    held: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check single assignment and causality."""
@@ -142,4 +144,4 @@ class System:
 
     def __hash__(self) -> int:
         """Hash by identity of content that is cheap to compare."""
-        return hash((self.name, self.loss, len(self.equations)))
+        return hash((self.name, self.loss, self.held, len(self.equations)))

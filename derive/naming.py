@@ -10,6 +10,7 @@ from derive.abstract import NAMED, abstract, names_in
 from derive.algebra import Algebra
 from derive.errors import DeriveError
 from derive.index import Expr, affine
+from derive.mirrors import MIRROR, ZERO, mirrored, one
 from derive.normal import Normalizer
 from derive.support import size_base
 from derive.terms import (
@@ -17,6 +18,7 @@ from derive.terms import (
     Guards,
     Ix,
     Term,
+    canonical_key,
     multiply,
     renamed,
     substitute,
@@ -46,14 +48,6 @@ class Frame:
     def normalizer(self) -> Normalizer:
         """Return a normalizer in this context, for the arguments of nonlinearities."""
         return Normalizer(self.algebra, list(self.edges.items()))
-
-
-def one(coef: Fraction | int = 1, *atoms: Atom) -> Term:
-    """Return a term from atoms."""
-    term = Term(Fraction(coef))
-    for atom in atoms:
-        term.times(atom)
-    return term
 
 
 def bind(term: Term, name: str, dim: str) -> Term:
@@ -107,14 +101,30 @@ def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
         return logarithm(normalizer, terms)
     if name == "exp":
         return exponential(frame.algebra, terms)
-    if not terms:
-        terms = [Term(Fraction(0))]
-    atom = frame.algebra.alias(name_of(frame.algebra, name, terms))
+    if not terms and name in ZERO:
+        return [one(ZERO[name])] if ZERO[name] else []
+    terms = terms or [Term(Fraction(0))]
+    plain, turned = turned_name(frame.algebra, name, terms)
+    atom, other = frame.algebra.alias(plain)
     if atom[0] in frame.algebra.system.tensors and frame.algebra.needs_position(atom[0]):
         # at an initial position the state is given, not computed by its equation
         if not frame.normalizer().context.implies(("", 0), atom[1][0]):
-            atom = name_of(frame.algebra, name, terms)
-    return [one(1, atom)]
+            atom, other = plain, False
+    return mirrored(name, atom) if turned != other else [one(1, atom)]
+
+
+def turned_name(algebra: Algebra, name: str, terms: list[Term]) -> tuple[Atom, bool]:
+    """Name f(argument), or f(-argument) where f(-x) follows from f(x); tell which.
+
+    It is turned if the argument leads with a minus. Which term leads depends on the content alone,
+    so that x and -x meet in one name.
+    """
+    atom = name_of(algebra, name, terms)
+    if name not in MIRROR or min(NAMED[atom[0]].terms, key=canonical_key).coef >= 0:
+        return atom, False
+    other = name_of(algebra, name, [replace_coef(t, -t.coef) for t in terms])
+    # v[i] - v[j] and its negative have one name, at places in another order
+    return (min(atom, other), other < atom) if other[0] == atom[0] else (other, True)
 
 
 def select_onehot(

@@ -12,6 +12,7 @@ from derive.calculus import adjoint_equations
 from derive.checks import autograd, bench, evidence, modules, sides, table
 from derive.checks.evidence import evidence_for
 from derive.errors import DeriveError
+from derive.holding import premises
 from derive.statement import read_statement
 
 CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims]
@@ -21,11 +22,8 @@ NEEDS_ADJOINT = {"bptt.first-use-zero-signal"}
 
 
 def read(topic, claim):
-    system = topic.system_of(claim)
-    return (
-        read_statement(system, claim.statement),
-        tuple(read_statement(system, a) for a in claim.assumes),
-    )
+    given = premises(topic.system_of(claim), claim.assumes)
+    return read_statement(given.system, claim.statement), given.assumed
 
 
 @pytest.fixture

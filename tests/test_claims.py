@@ -6,6 +6,7 @@ import pytest
 
 from derive import topics
 from derive.duality import duality
+from derive.holding import premises
 from derive.judging import Judge
 from derive.refute import refute
 from derive.second import decide
@@ -41,9 +42,9 @@ def test_verdict_is_the_expected_one(topic, claim):
 
 @pytest.mark.parametrize(("topic", "claim"), CLAIMS, ids=[c.id for _, c in CLAIMS])
 def test_second_prover_agrees_at_unequal_sizes(topic, claim):
-    system = topic.system_of(claim)
+    given = premises(topic.system_of(claim), claim.assumes)
+    system, assumes = given.system, given.assumed
     identity = read_statement(system, claim.statement)
-    assumes = tuple(read_statement(system, a) for a in claim.assumes)
     rows = [{n: sizes[n] for n in system.dims} for sizes in SIZES]
     outcomes = [decide(identity, row, assumes, 5.0) for row in rows]
     if claim.expected == "fails":
@@ -57,8 +58,8 @@ def test_second_prover_agrees_at_unequal_sizes(topic, claim):
 
 @pytest.mark.parametrize(("topic", "claim"), CLAIMS, ids=[c.id for _, c in CLAIMS])
 def test_only_false_claims_have_counterexamples(topic, claim):
-    system = topic.system_of(claim)
-    assumes = tuple(read_statement(system, a) for a in claim.assumes)
+    given = premises(topic.system_of(claim), claim.assumes)
+    system, assumes = given.system, given.assumed
     if claim.id in ADJOINT:
         assumes = (read_statement(system, "y[j] = h[T-1,j]"),)  # no final error, no signal
         assert refute(read_statement(system, "g_z[0,j] = 0"), assumes) is None
