@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
+import sympy as sp
+
 from derive.abstract import NAMED
 from derive.calculus import adjoint_equations, tangent
 from derive.cycles import feedback
 from derive.equation import Equation, System
 from derive.index import Expr, index_symbol
 from derive.mirrors import unmirrored
-from derive.nodes import Total, kind
+from derive.nodes import Total, kind, tensor_name
 from derive.support import Edges, _support, _upstream, size_base
 from derive.terms import Atom, Guards, Ix, Key, Term, canonical_key
 
@@ -197,7 +199,12 @@ class Algebra:
         wrt = self.system.tensors[by]
         marks = [index_symbol(f"by{i}'") for i in range(len(wrt.dims))]
         target = wrt.at(*marks)
-        slope = tangent(equation.rhs, lambda read: Total(read, target))
+
+        def slope_of(read: Expr) -> Expr:
+            reached = by in self.upstream(str(tensor_name(read)))
+            return Total(read, target) if reached else sp.Integer(0)
+
+        slope = tangent(equation.rhs, slope_of)
         pairs = zip((*equation.indices, *marks), params, strict=True)
         env: dict[Expr, Ix] = {s: (p, 0) for s, p in pairs}
         domain: Guards = {}
