@@ -235,10 +235,19 @@ def show(
     at: Annotated[
         str, typer.Option(metavar="'g_h,t=1'", help="Explain one number with its digits.")
     ] = "",
+    conventions: Annotated[
+        bool, typer.Option("--conventions", help="What the topic's letters mean elsewhere.")
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Show where a gradient comes from."""
-    from derive.console import write
+    from derive.console import emit_card, write
+
+    if conventions:
+        if steps or case or at:
+            raise DeriveError("--conventions stands alone: it shows a card, no derivation")
+        emit_card(target)
+        return
     from derive.showing import show as lines
 
     write("\n".join(str(line) for line in lines(target, steps, case, at)))
