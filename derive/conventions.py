@@ -73,6 +73,7 @@ CARDS: dict[str, Card] = {
         },
         KINDS,
         (
+            Convention("packing, in their letters", ("-", "i f g o", "i o f c", "i f o g")),
             Convention("input gate", ("i", "i", "i", "i")),
             Convention("forget gate", ("f", "f", "f", "f")),
             Convention("output gate", ("o", "o", "o", "o")),
@@ -95,6 +96,7 @@ CARDS: dict[str, Card] = {
         {"torch": ("r", "z", "n"), "ONNX": ("z", "r", "n")},
         KINDS,
         (
+            Convention("packing, in their letters", ("-", "r z n", "z r h", "-")),
             Convention("reset gate", ("r", "r", "r", "-")),
             Convention("update gate", ("z", "z", "z", "-")),
             Convention("candidate", ("n", "n", "h", "-")),
