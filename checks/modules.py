@@ -1,7 +1,7 @@
 """Which torch code describes which system: hand-written forwards and torch.nn modules.
 
 A row is used only where a system's equations and loss read as the row says, so that a user's system
-of the same name is never compared with another model. One row of `rows` or `rows_gated` adds a system.
+of the same name is never compared with another model. One row of `rows` or `rows_gated` adds one.
 """
 
 from __future__ import annotations

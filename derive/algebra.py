@@ -20,7 +20,7 @@ from derive.calculus import adjoint_equations, tangent
 from derive.cycles import feedback
 from derive.equation import Equation, System
 from derive.index import Expr, index_symbol
-from derive.mirrors import unmirrored
+from derive.mirrors import Alias, unmirrored
 from derive.nodes import Total, kind, tensor_name
 from derive.support import Edges, _support, _upstream, size_base
 from derive.terms import Atom, Guards, Ix, Key, Term, canonical_key
@@ -33,23 +33,6 @@ class Definition:
     params: tuple[str, ...]
     terms: list[Term]
     reads: set[tuple[str, bool]] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Alias:
-    """The tensor whose equation names a nonlinearity: tanh(z[t,j]) is h[t,j].
-
-    Args:
-        tensor: The name.
-        places: Where the nonlinearity is taken in the equation.
-        bases: The equation's own indices.
-        turned: Whether the tensor is f(-x) where the nonlinearity is named as f(x).
-    """
-
-    tensor: str
-    places: tuple[Ix, ...]
-    bases: tuple[str, ...]
-    turned: bool
 
 
 Lower = Callable[["Algebra", Expr, dict[Expr, Ix], Guards], list[Term]]

@@ -1,10 +1,11 @@
-"""Functions of which f(-x) follows from f(x): one row each, for the names of the normal form."""
+"""Functions of which f(-x) follows from f(x), and the tensors that name a function value."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
-from derive.terms import Atom, Term
+from derive.terms import Atom, Ix, Term
 
 MIRROR: dict[str, tuple[int, int]] = {
     "tanh": (0, -1),
@@ -42,3 +43,20 @@ def unmirrored(name: str, terms: list[Term]) -> tuple[Atom, bool] | None:
     if terms == [one(1, atom)]:
         return atom, False
     return (atom, True) if name in MIRROR and terms == mirrored(name, atom) else None
+
+
+@dataclass(frozen=True)
+class Alias:
+    """The tensor whose equation names a nonlinearity: tanh(z[t,j]) is h[t,j].
+
+    Args:
+        tensor: The name.
+        places: Where the nonlinearity is taken in the equation.
+        bases: The equation's own indices.
+        turned: Whether the tensor is f(-x) where the nonlinearity is named as f(x).
+    """
+
+    tensor: str
+    places: tuple[Ix, ...]
+    bases: tuple[str, ...]
+    turned: bool

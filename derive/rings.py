@@ -288,7 +288,8 @@ class Functions:
         if function in ZEROS and x.poly.is_zero():
             return self.constant(ZEROS[function])
         if function in MIRRORS and x.poly.leading_coefficient() < 0:
-            return MIRRORS[function](self.apply(function, self.zero - x), self)
+            turned: Rational = MIRRORS[function](self.apply(function, self.zero - x), self)
+            return turned
         if function != "log":
             key = (function, str(x.poly))
             self.arguments[self.place(key)] = x

@@ -13,7 +13,7 @@ ROOM = 120
 
 
 def tables(card: Card, view: View) -> tuple[Table, ...]:
-    """Return the table of every source, or one with this project and torch and one with the rest."""
+    """Return the table of every source, or one with ours and torch and one with the rest."""
     if view.width >= ROOM:
         return (table(card, SOURCES),)
     return table(card, SOURCES[:2]), table(card, SOURCES[2:])

@@ -59,7 +59,7 @@ class Topic:
 
 
 def names() -> list[str]:
-    """Return the names of all topics: the files of this folder, but for parts of one (``_NAME``)."""
+    """Return the names of all topics: the files of this folder (``_NAME`` is a part of one)."""
     return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name[0] != "_")
 
 

@@ -52,7 +52,8 @@ def sums() -> tuple[Claim, ...]:
         for g, what in GATES.items():
             name = what.split()[0]
             rows += [
-                claim(f"gru.{name}-input-weights{tag}", f"dL/dW_x{g} = sum(t, g_s_{g}[t].T @ x[t])",
+                claim(f"gru.{name}-input-weights{tag}",
+                      f"dL/dW_x{g} = sum(t, g_s_{g}[t].T @ x[t])",
                       f"Input weights of the {what}", s, loss),
                 claim(f"gru.{name}-hidden-weights{tag}",
                       f"dL/dW_h{g} = sum(t, g_{inner[g]}[t].T @ h[t-1])",

@@ -185,12 +185,11 @@ def stacked() -> tuple[Claim, ...]:
 def variants() -> tuple[Claim, ...]:
     """Return dc/dc_prev of the peephole and the coupled variant."""
     p, c = "lstm_peephole", "lstm_coupled"
-    seen = ("diag(f[t] + c[t-1]*f[t]*(1 - f[t])*p_f + g[t]*i[t]*(1 - i[t])*p_i)")  # fmt: skip
+    seen = "diag(f[t] + c[t-1]*f[t]*(1 - f[t])*p_f + g[t]*i[t]*(1 - i[t])*p_i)"
     gates, step = gates_by_state("[t]", "c[t-1]"), "dc[t]/dc[t-1]"
     shown = f"({SHOWN} + diag(tanh(c[t-1])*o[t-1]*(1 - o[t-1])*p_o))"
-    coupled = (
-        f"(diag((c[t-1] - g[t])*f[t]*(1 - f[t])) @ W_hf + diag((1 - f[t])*(1 - g[t]^2)) @ W_hg)"
-    )
+    blend = "diag((c[t-1] - g[t])*f[t]*(1 - f[t])) @ W_hf"
+    coupled = f"({blend} + diag((1 - f[t])*(1 - g[t]^2)) @ W_hg)"
     return (
         claim("lstm.peephole-local", f"{step} = {seen}",
               "Peepholes: the gates see the cell state itself", p, assumes=("h held",)),
