@@ -36,9 +36,9 @@ def main() -> None:
     subprocess.run([sys.executable, "-c", "import sympy"], check=True)
     imports = time.perf_counter() - start
     times = proofs()
-    row(f"slowest of {len(times)} claims ({times[0][1]}), ms", 1000 * times[0][0], "under 20")
+    row(f"slowest of {len(times)} claims ({times[0][1]}), ms", 1000 * times[0][0], "under 50")
     total = sum(seconds for seconds, _ in times)
-    row("all proofs together, s", total, "under 0.5")
+    row("all proofs together, s", total, "under 2")
     row("all proofs / python -c 'import sympy'", total / imports, "")
 
 

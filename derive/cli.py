@@ -153,6 +153,10 @@ def check(
     statement: Annotated[
         str, typer.Option(metavar="'LHS = RHS'", help="A statement of your own about the topic.")
     ] = "",
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'f, i held'", help="What the statement assumes; may be repeated."),
+    ] = None,
     system: Annotated[str, typer.Option(help="The system that the statement is about.")] = "",
     loss: Annotated[str, typer.Option(help="The loss that L means in the statement.")] = "",
     size: Annotated[
@@ -191,6 +195,7 @@ def check(
         case=case,
         claim=claim,
         statement=statement,
+        assumes=tuple(assume or ()),
         system=system,
         loss=loss,
         sizes=read_sizes(size or ()),
