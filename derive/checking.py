@@ -12,6 +12,7 @@ from derive.case import Case
 from derive.claim import Claim, Evidence, Result, Verdict
 from derive.equation import System
 from derive.errors import DeriveError, nearest
+from derive.holding import premises
 from derive.judging import Judge, Lookup, located
 from derive.options import CheckOptions
 from derive.printing import to_latex, to_unicode
@@ -176,8 +177,8 @@ def numeric_evidence(
     """Return what some oracles say, on the group's numbers or on random ones."""
     from derive.checks.evidence import evidence_for
 
-    identity = read_statement(job.system, job.claim.statement)
-    assumed = tuple(read_statement(job.system, text) for text in job.claim.assumes)
+    given = premises(job.system, job.claim.assumes)
+    identity, assumed = read_statement(given.system, job.claim.statement), given.assumed
     known: Any = job.group.givens if job.group is not None and not options.sizes else None
     sizes = {n: size for n, size in options.sizes.items() if n in job.system.dims}
     found = evidence_for(identity, known, sizes, options.seed, options.dtype, assumed, kinds)

@@ -153,6 +153,10 @@ def check(
     statement: Annotated[
         str, typer.Option(metavar="'LHS = RHS'", help="A statement of your own about the topic.")
     ] = "",
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'f, i held'", help="What the statement assumes; may be repeated."),
+    ] = None,
     system: Annotated[str, typer.Option(help="The system that the statement is about.")] = "",
     loss: Annotated[str, typer.Option(help="The loss that L means in the statement.")] = "",
     size: Annotated[
@@ -191,6 +195,7 @@ def check(
         case=case,
         claim=claim,
         statement=statement,
+        assumes=tuple(assume or ()),
         system=system,
         loss=loss,
         sizes=read_sizes(size or ()),
@@ -235,10 +240,19 @@ def show(
     at: Annotated[
         str, typer.Option(metavar="'g_h,t=1'", help="Explain one number with its digits.")
     ] = "",
+    conventions: Annotated[
+        bool, typer.Option("--conventions", help="What the topic's letters mean elsewhere.")
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Show where a gradient comes from."""
-    from derive.console import write
+    from derive.console import emit_card, write
+
+    if conventions:
+        if steps or case or at:
+            raise DeriveError("--conventions stands alone: it shows a card, no derivation")
+        emit_card(target)
+        return
     from derive.showing import show as lines
 
     write("\n".join(str(line) for line in lines(target, steps, case, at)))

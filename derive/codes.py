@@ -158,6 +158,12 @@ CODES: dict[str, Code] = {
             "inputs held.",
         ),
         Code(
+            "held",
+            WORD,
+            "assuming 'f, i held' counts every read of the intermediates f and i as constant "
+            "under derivatives; values stay. The claim must fail without it.",
+        ),
+        Code(
             "g_",
             WORD,
             "g_X is dL/dX, with X's shape: g_h[t,j], g_z[t] @ W_h. It is zero outside X's "

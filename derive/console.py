@@ -71,6 +71,19 @@ def emit(report: Report, form: str, output: Path | None, quiet: bool) -> None:
         sys.stderr.write(short.rstrip("\n").rpartition("\n")[2] + "\n")
 
 
+def emit_card(topic: str) -> None:
+    """Print the conventions of a topic.
+
+    Raises:
+        DeriveError: If none are kept for it.
+    """
+    from derive.conventions import card
+    from derive.report._conventions import as_rich, as_text
+
+    view, found = view_of(sys.stdout, False), card(topic)
+    write(as_rich(found, view) if sys.stdout.isatty() else as_text(found, view))
+
+
 def check_writable(path: Path | None) -> None:
     """Refuse an output that could not be written, before the work is done.
 

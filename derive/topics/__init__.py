@@ -59,8 +59,8 @@ class Topic:
 
 
 def names() -> list[str]:
-    """Return the names of all topics (the files of this folder)."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__))
+    """Return the names of all topics: the files of this folder (``_NAME`` is a part of one)."""
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name[0] != "_")
 
 
 @lru_cache(maxsize=64)
