@@ -210,6 +210,42 @@ def check(
     raise typer.Exit(status)
 
 
+@app.command("run")
+def run_experiment(
+    name: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help="Its name; without one, they are listed.")
+    ] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and data.")] = 0,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format", help="rich, text or json; by default rich on a terminal, text in a pipe."
+        ),
+    ] = "",
+    output: Output = None,
+    debug: Debug = False,
+) -> None:
+    """Train small networks: does a run show what lectures say?
+
+    Exit status 0 if every expectation holds, 1 if one does not.
+    """
+    from derive.checks import experiments
+    from derive.console import Progress, check_writable, emit_run, write
+    from derive.report._run import check_run_format
+
+    if not name:
+        found = map(experiments.load, experiments.names())
+        write("\n".join(f"{e.name:<12}{e.title}" for e in found))
+        return
+    check_run_format(form)
+    check_writable(output)
+    experiment, progress = experiments.load(name), Progress()
+    with progress:
+        outcome = experiment.run(seed, progress)
+    emit_run(outcome, form, output)
+    raise typer.Exit(AS_EXPECTED if outcome.ok else 1)
+
+
 @app.command("list")
 def list_(
     what: Annotated[

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from derive.errors import DeriveError
 
 if TYPE_CHECKING:
+    from derive.checks.experiments import Outcome
     from derive.report import Report, View
 
 SYMBOLS = "∂ΣₜᵀⱼΠ⊙≤✗"
@@ -69,6 +70,20 @@ def emit(report: Report, form: str, output: Path | None, quiet: bool) -> None:
     if not quiet:
         short = render(report, "text", View(quiet=True, unicode=holds_unicode(sys.stderr)))
         sys.stderr.write(short.rstrip("\n").rpartition("\n")[2] + "\n")
+
+
+def emit_run(outcome: Outcome, form: str, output: Path | None) -> None:
+    """Print what an experiment found, or write it to a file and its last line to stderr."""
+    from derive.report import View
+    from derive.report._run import render_run
+
+    if output is None:
+        form = form or ("rich" if sys.stdout.isatty() else "text")
+        write(render_run(outcome, form, view_of(sys.stdout, False)))
+        return
+    save(output, render_run(outcome, form or "text"))
+    short = render_run(outcome, "text", View(unicode=holds_unicode(sys.stderr)))
+    sys.stderr.write(short.rstrip("\n").rpartition("\n")[2] + "\n")
 
 
 def check_writable(path: Path | None) -> None:
