@@ -246,6 +246,39 @@ def run_experiment(
     raise typer.Exit(AS_EXPECTED if outcome.ok else 1)
 
 
+@app.command("plot")
+def plot_(
+    name: Annotated[
+        str, typer.Argument(metavar="PLOT", help="Its name; without one, they are listed.")
+    ] = "",
+    size: Annotated[
+        list[str] | None,
+        typer.Option(metavar="T=80", help="A size (T, H, D); may be repeated."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and inputs.")] = 0,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A .png or .svg to draw; without it, a table."),
+    ] = None,
+    debug: Debug = False,
+) -> None:
+    """Draw how far a gradient reaches, as a figure or a table."""
+    from derive import plots
+    from derive.console import check_writable, save, view_of, write
+    from derive.options import read_sizes
+
+    if not name:
+        write("\n".join(f"{p.name:<12}{p.title}" for p in map(plots.load, plots.names())))
+        return
+    plot, sizes = plots.load(name), read_sizes(size or ())
+    check_writable(output)
+    if output is None:
+        write(plot.table(plot.data(sizes, seed), view_of(sys.stdout, False)))
+        return
+    plots.check_target(output)
+    save(output, plots.drawn(plot, plot.data(sizes, seed), output.suffix.lower()[1:]))
+
+
 @app.command("list")
 def list_(
     what: Annotated[

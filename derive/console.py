@@ -100,27 +100,28 @@ def check_writable(path: Path | None) -> None:
         raise DeriveError(f"--output {path}: there is no folder {path.parent}")
 
 
-def save(path: Path, text: str) -> None:
+def save(path: Path, content: str | bytes) -> None:
     """Write a whole file or nothing.
 
     Raises:
         DeriveError: If it cannot be written; an old file then stays as it was.
     """
     target = path.resolve()  # a link stays a link
+    data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         if target.exists() and not target.is_file():
-            target.write_text(text, "utf-8")  # a device or a pipe cannot be renamed over
+            target.write_bytes(data)  # a device or a pipe cannot be renamed over
         else:
-            replace_file(target, text)
+            replace_file(target, data)
     except OSError as error:
         raise DeriveError(f"cannot write {path}: {error.strerror}") from None
 
 
-def replace_file(target: Path, text: str) -> None:
+def replace_file(target: Path, data: bytes) -> None:
     """Write beside the target, then put the new file in its place."""
     made = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        made.write_text(text, "utf-8", newline="\n")
+        made.write_bytes(data)
         if target.exists():
             shutil.copymode(target, made)
         made.replace(target)
