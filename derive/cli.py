@@ -282,7 +282,7 @@ def plot_(
 @app.command("list")
 def list_(
     what: Annotated[
-        str, typer.Argument(help="topics, claims, cases, quantities or coverage.")
+        str, typer.Argument(help="topics, claims, cases, quantities, coverage or probes.")
     ] = "topics",
     name: Annotated[
         str, typer.Argument(help="A topic (claims, quantities) or a case (coverage).")

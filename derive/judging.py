@@ -87,7 +87,11 @@ class Judge:
         out = []
         for name in ids:
             lemma, owner = self.lookup(name)
-            if owner is not system or not set(lemma.assumes) <= set(claim.assumes):
+            if (
+                not lemma.statement
+                or owner is not system
+                or not set(lemma.assumes) <= set(claim.assumes)
+            ):
                 continue
             if ids is not claim.using and not rewrites_one_entry(lemma, owner):
                 continue

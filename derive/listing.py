@@ -14,7 +14,7 @@ def listing(what: str = "topics", name: str = "") -> str:
     """Return a listing as text.
 
     Args:
-        what: ``topics``, ``claims``, ``cases``, ``quantities`` or ``coverage``.
+        what: ``topics``, ``claims``, ``cases``, ``quantities``, ``coverage`` or ``probes``.
         name: The topic of claims and quantities, the case of coverage.
 
     Raises:
@@ -50,7 +50,9 @@ def claims(name: str) -> str:
 
     found = [c for n in ([name] if name else names()) for c in load(n).claims]
     marks = {"holds": "", "fails": "false: ", "undecided": "open: "}
-    return aligned((c.id, marks[c.expected] + c.statement, c.title) for c in found)
+    return aligned(
+        (c.id, marks[c.expected] + (c.statement or f"probe {c.probe}"), c.title) for c in found
+    )
 
 
 def cases(name: str) -> str:
@@ -104,10 +106,22 @@ def coverage(name: str) -> str:
     return str(lines(find_case(name)))
 
 
+def probes(name: str) -> str:
+    """List the probes of torch's programs, with what each expects."""
+    from derive.checks.probes import probes as known
+    from derive.checks.probes import words
+
+    found = [n for n in known() if name in ("", n, n.split(".")[0])]
+    if not found:
+        raise DeriveError(f"no probe {name!r}", hint=nearest(name, known()))
+    return aligned((n, words(n)) for n in found)
+
+
 LISTINGS: dict[str, Callable[[str], str]] = {
     "topics": topics,
     "claims": claims,
     "cases": cases,
     "quantities": quantities,
     "coverage": coverage,
+    "probes": probes,
 }

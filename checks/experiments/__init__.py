@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from derive.errors import DeriveError, nearest
@@ -90,18 +89,3 @@ def load(name: str) -> Experiment:
         raise DeriveError(f"unknown experiment {name!r}", hint=nearest(name, names()))
     module = importlib.import_module(f"{__name__}.{name}")
     return Experiment(name, module.TITLE, module.run)
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Seed torch inside, on one thread: sums then have one order, and runs repeat to the bit."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            yield
-    finally:
-        torch.set_num_threads(threads)

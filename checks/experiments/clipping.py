@@ -13,7 +13,8 @@ from math import inf, isfinite, nan, pi, sqrt
 from statistics import median
 from typing import Any
 
-from derive.checks.experiments import Expectation, Outcome, seeded
+from derive.checks.experiments import Expectation, Outcome
+from derive.checks.seeding import seeded
 from derive.options import Progress
 
 TITLE = "a vanilla RNN sums random numbers, with and without clipping the gradient's norm"

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
-from derive.checks.experiments import Expectation, Outcome, seeded
+from derive.checks.experiments import Expectation, Outcome
+from derive.checks.seeding import seeded
 from derive.options import Progress
 
 TITLE = "truncated backpropagation on a delayed copy: which windows learn the lag"

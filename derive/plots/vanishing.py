@@ -133,8 +133,8 @@ def figure(found: Fading) -> Any:
         axes.annotate(label, (1, end), (1.03, place), xycoords=("axes fraction", "data"),
                       textcoords="axes fraction", color=color, va="center", fontsize=9.5,
                       annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "relpos": (0, 0.5), "color": color, "linewidth": 0.6,
-                                  "shrinkA": 1, "shrinkB": 0})  # fmt: skip
+                      arrowprops={"arrowstyle": "-", "relpos": (0, 0.5), "color": color,
+                                  "linewidth": 0.6, "shrinkA": 1, "shrinkB": 0})  # fmt: skip
     drawing.supxlabel(found.caption, fontsize=8, color="#555555", x=0.01, ha="left")
     return drawing
 
