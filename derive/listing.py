@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from derive.errors import DeriveError, nearest
+
+if TYPE_CHECKING:
+    from derive.case import Case
 
 GAP = "  "
 Row = Sequence[str]
@@ -62,7 +66,17 @@ def cases(name: str) -> str:
     found = [find_case(i) for i in case_ids() if name in ("", i)]
     if not found:
         raise DeriveError(f"no case {name!r}", hint=nearest(name, case_ids()))
-    return aligned((c.id, ", ".join(c.topics), f"{len(c.expects)} printed", c.title) for c in found)
+    return aligned(
+        (c.id, subjects(c), f"{len(c.expects)} printed", f"{len(c.claims)} claims", c.title)
+        for c in found
+    )
+
+
+def subjects(case: Case) -> str:
+    """Return the topics that a case is about; its own systems are counted, not named."""
+    own = [name for name in case.topics if name in case.systems]
+    named = [name for name in case.topics if name not in case.systems]
+    return ", ".join([*named, *([f"{len(own)} of its own"] if own else [])])
 
 
 def quantities(name: str) -> str:
