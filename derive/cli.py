@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from derive.cli_options import AS_EXPECTED, DEBUG, Debug, Format, Output
+from derive.cli_runs import plot_, run_experiment
 from derive.errors import DeriveError
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from derive.options import CheckOptions
     from derive.report import Report
 
-AS_EXPECTED, USAGE, INTERRUPTED = 0, 2, 130
-DEBUG = "derive.debug"
+USAGE, INTERRUPTED = 2, 130
 
 
 def fail(message: str) -> typer.Exit:
@@ -75,22 +75,6 @@ def print_version(wanted: bool) -> None:
         first, *others = versions().items()
         typer.echo(f"{first[0]} {first[1]} ({', '.join(' '.join(o) for o in others)})")
         raise typer.Exit(AS_EXPECTED)
-
-
-def remember_debug(ctx: typer.Context, wanted: bool) -> bool:
-    """Note that tracebacks are wanted, before anything else runs."""
-    ctx.find_root().meta[DEBUG] = wanted
-    return wanted
-
-
-Debug = Annotated[
-    bool,
-    typer.Option("--debug", help="Show tracebacks.", callback=remember_debug, is_eager=True),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Write to a file: all of it, or nothing."),
-]
 
 
 @app.callback()
@@ -163,12 +147,7 @@ def check(
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
     device: Annotated[str, typer.Option(help="Where the oracles run: cpu.")] = "cpu",
     jobs: Annotated[int, typer.Option(min=1, max=2, help="How many processes.")] = 2,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format", help="rich, text or json; by default rich on a terminal, text in a pipe."
-        ),
-    ] = "",
+    form: Format = "",
     output: Output = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Undecided claims fail unless they are expected to be.")
@@ -210,73 +189,8 @@ def check(
     raise typer.Exit(status)
 
 
-@app.command("run")
-def run_experiment(
-    name: Annotated[
-        str, typer.Argument(metavar="EXPERIMENT", help="Its name; without one, they are listed.")
-    ] = "",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and data.")] = 0,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format", help="rich, text or json; by default rich on a terminal, text in a pipe."
-        ),
-    ] = "",
-    output: Output = None,
-    debug: Debug = False,
-) -> None:
-    """Train small networks: does a run show what lectures say?
-
-    Exit status 0 if every expectation holds, 1 if one does not.
-    """
-    from derive.checks import experiments
-    from derive.console import Progress, check_writable, emit_run, write
-    from derive.report._run import check_run_format
-
-    if not name:
-        found = map(experiments.load, experiments.names())
-        write("\n".join(f"{e.name:<12}{e.title}" for e in found))
-        return
-    check_run_format(form)
-    check_writable(output)
-    experiment, progress = experiments.load(name), Progress()
-    with progress:
-        outcome = experiment.run(seed, progress)
-    emit_run(outcome, form, output)
-    raise typer.Exit(AS_EXPECTED if outcome.ok else 1)
-
-
-@app.command("plot")
-def plot_(
-    name: Annotated[
-        str, typer.Argument(metavar="PLOT", help="Its name; without one, they are listed.")
-    ] = "",
-    size: Annotated[
-        list[str] | None,
-        typer.Option(metavar="T=80", help="A size (T, H, D); may be repeated."),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of weights and inputs.")] = 0,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="A .png or .svg to draw; without it, a table."),
-    ] = None,
-    debug: Debug = False,
-) -> None:
-    """Draw how far a gradient reaches, as a figure or a table."""
-    from derive import plots
-    from derive.console import check_writable, save, view_of, write
-    from derive.options import read_sizes
-
-    if not name:
-        write("\n".join(f"{p.name:<12}{p.title}" for p in map(plots.load, plots.names())))
-        return
-    plot, sizes = plots.load(name), read_sizes(size or ())
-    check_writable(output)
-    if output is None:
-        write(plot.table(plot.data(sizes, seed), view_of(sys.stdout, False)))
-        return
-    plots.check_target(output)
-    save(output, plots.drawn(plot, plot.data(sizes, seed), output.suffix.lower()[1:]))
+app.command("run")(run_experiment)
+app.command("plot")(plot_)
 
 
 @app.command("list")
@@ -289,7 +203,7 @@ def list_(
     ] = "",
     debug: Debug = False,
 ) -> None:
-    """List topics, claims, cases, quantities, coverage."""
+    """List topics, claims, cases, quantities, coverage, probes."""
     from derive.console import write
     from derive.listing import listing
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import inf, nan, sqrt
 from typing import Any
 
+import jsonschema
 import pytest
 from typer.testing import CliRunner
 
@@ -13,7 +14,7 @@ from derive.checks.experiments import Expectation, Outcome, clipping, truncation
 from derive.cli import app
 from derive.errors import DeriveError
 from derive.report import View
-from derive.report._run import FORMATS, document, render_run
+from derive.report._run import FORMATS, document, render_run, schema
 
 RUN = CliRunner()
 SHORT = truncation.Setup(windows=(2, 8), hidden=16, streams=8, updates=300, rate=2e-2)
@@ -131,6 +132,9 @@ def test_ascii_output_is_ascii() -> None:
 
 def test_json_is_one_document_without_nan() -> None:
     made: Any = json.loads(render_run(outcome(True, False), "json"))
+    jsonschema.validate(made, schema())
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**made, "ok": None}, schema())
     assert made["schema"] == "derive-run/1" and made["ok"] is False
     assert made["rows"] == [{"run": "a", "loss": 0.25}, {"run": "b", "loss": None}]
     assert made["expectations"][1]["holds"] is False

@@ -15,6 +15,8 @@ FOLDERS = {"derive": "derive", "checks": "derive.checks", "cases": "derive.cases
 # Commands and what stands behind them may import everything; nothing imports them back.
 TOP = {
     "derive.cli",
+    "derive.cli_options",
+    "derive.cli_runs",
     "derive.console",
     "derive.listing",
     "derive.codes",

@@ -51,6 +51,15 @@ def document(outcome: Outcome) -> dict[str, object]:
     return {k: finite(v) for k, v in made.items()}
 
 
+def schema() -> dict[str, object]:
+    """Return the JSON schema of the document."""
+    from importlib.resources import files
+
+    text = files("derive.report").joinpath("derive-run-1.schema.json").read_text("utf-8")
+    loaded: dict[str, object] = json.loads(text)
+    return loaded
+
+
 def page(outcome: Outcome) -> Page:
     """Lay out an outcome: the measured table, then a verdict a line."""
     return Page(
