@@ -36,7 +36,8 @@ EXPECT = {
     "replay": text,
 }
 CLAIM = {
-    "statement": Key(Entry.string, required=True),
+    "statement": text,
+    "probe": text,
     "name": text,
     "group": text,
     "topic": text,

@@ -96,7 +96,11 @@ class Judge:
         out, there = [], premises(system, claim.assumes).system
         for name in ids:
             lemma, owner = self.lookup(name)
-            if owner is not system or not set(lemma.assumes) <= set(claim.assumes):
+            if (
+                not lemma.statement
+                or owner is not system
+                or not set(lemma.assumes) <= set(claim.assumes)
+            ):
                 continue
             if premises(owner, lemma.assumes).system is not there:
                 continue

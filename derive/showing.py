@@ -137,9 +137,15 @@ def claim_lines(topic: Topic, target: str, steps: bool) -> Iterator[str]:
     if claim is None:
         hint = nearest(target, [c.id for c in topic.claims])
         raise DeriveError(f"{topic.name} has no claim {target!r}", hint=hint)
+    yield f"{claim.id}: {claim.title}"
+    if claim.probe:
+        from derive.checks.probes import words
+
+        yield f"  probe {claim.probe}: {words(claim.probe)}"
+    if not claim.statement:
+        return
     system = topic.system_of(claim)
     identity = read_statement(system, claim.statement)
-    yield f"{claim.id}: {claim.title}"
     yield f"  {to_unicode(identity.syntax, system.scope)}"
     for text in claim.assumes:
         yield f"  assuming {text}"

@@ -15,7 +15,7 @@ from derive.errors import DeriveError
 from derive.holding import premises
 from derive.statement import read_statement
 
-CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims]
+CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims if c.statement]
 SYSTEMS = {s.name: s for n in topics.names() for s in topics.load(n).systems.values()}
 NEEDS_ADJOINT = {"bptt.first-use-zero-signal"}
 """Assumes something of a computed value: no point is made for it."""

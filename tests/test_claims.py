@@ -12,7 +12,7 @@ from derive.refute import refute
 from derive.second import decide
 from derive.statement import read_statement
 
-CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims]
+CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims if c.statement]
 SIZES = (
     {"T": 2, "D": 1, "H": 3, "C": 2, "B": 2, "K": 2, "V": 3},
     {"T": 3, "D": 2, "H": 1, "C": 2, "B": 1, "K": 3, "V": 2},

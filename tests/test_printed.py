@@ -191,8 +191,8 @@ EXACT = [e for e in CASE.expects if not e.replay]
 def test_every_printed_number_of_the_case_is_certified() -> None:
     results = printed_results(CASE)
     rows = [row for result in results for row in result.printed]
-    assert len(results) == len(EXACT) == 83
-    assert len(rows) == 149
+    assert len(results) == len(EXACT) == 88
+    assert len(rows) == 154
     assert all(row.certified for row in rows)
     assert all(result.ok and result.verdict.name == "certified" for result in results)
     assert all(e.passed for result in results for e in result.evidence)
@@ -222,7 +222,8 @@ def given_lines(source: str) -> Iterator[str]:
     """Yield the lines of the case file that give a tensor in decimals."""
     for line in source.split("\n"):
         _, equals, value = line.partition(" = ")
-        if equals and value.startswith("[") and '"' in value:
+        numbers = not any(char.isalpha() for char in value)
+        if equals and value.startswith("[") and '"' in value and numbers:
             yield line
 
 

@@ -41,7 +41,7 @@ class Topic:
         if doubled:
             raise DeriveError(f"{self.name}: two claims are called {sorted(doubled)}")
         for claim in self.claims:
-            if claim.system not in self.systems:
+            if claim.system not in self.systems and (claim.statement or claim.system):
                 raise DeriveError(f"{claim.id}: no system {claim.system!r} in {self.name}")
             missing = [u for u in claim.using if u not in ids]
             if missing:
@@ -53,8 +53,8 @@ class Topic:
         return next(iter(self.systems.values()))
 
     def system_of(self, claim: Claim) -> System:
-        """Return a claim's system, with its loss selected."""
-        system = self.systems[claim.system]
+        """Return a claim's system, with its loss selected; a probe's claim may name none."""
+        system = self.systems[claim.system] if claim.system else self.default
         return system.with_loss(claim.loss) if claim.loss else system
 
 
