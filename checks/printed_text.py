@@ -154,9 +154,11 @@ def scalar(clean: str, vague: str, text: str) -> Shown:
     """
     if clean.lower() in WORDS:
         return Shown(clean, Fraction(WORDS.index(clean.lower())), Fraction(1), False, vague)
-    power = POWER.fullmatch(clean)
-    vague = vague or (clean if power else "")
-    match = SCALAR.fullmatch(f"1e{power[1]}" if power else clean)
+    if clean.lower() == "half":  # to two decimals: neither 0.4 nor 0.6 is a half
+        return Shown(clean, Fraction(1, 2), Fraction(1, 100), False, vague)
+    order = POWER.fullmatch(clean)
+    vague = vague or (clean if order else "")
+    match = SCALAR.fullmatch(f"1e{order[1]}" if order else clean)
     if match is None:
         raise DeriveError(f"expected a printed number; found {clean!r}", text=text,
                           at=max(0, text.find(clean)))  # fmt: skip

@@ -113,6 +113,7 @@ def start(request: Request) -> Mapping[str, Callable[[], Measured]]:
         "forget_bias_min": partial(plain, (min(sums),), (min(run),), hidden),
         "forget_bias_max": partial(plain, (max(sums),), (max(run),), hidden),
     }
+    figures["clip_norm_before_backward"] = partial(clip_norm, cells["rnn"])
     for kind, cell in cells.items():
         count = sum(p.numel() for p in cell.parameters())
         figures[f"{kind}_parameters"] = partial(plain, (count,), (count,), count)
@@ -120,6 +121,14 @@ def start(request: Request) -> Mapping[str, Callable[[], Measured]]:
             shape = tuple(p.shape)
             figures[f"{kind}_shape({name})"] = partial(plain, shape, shape, p.numel(), (p.dim(),))
     return figures
+
+
+def clip_norm(cell: Any) -> Measured:
+    """Return what clip_grad_norm_ returns where backward has not run: the norm of no numbers."""
+    import torch
+
+    norm = float(torch.nn.utils.clip_grad_norm_(cell.parameters(), 1.0))
+    return plain((0,), (norm,), 1)
 
 
 def plain(
