@@ -63,10 +63,20 @@ def assume(
 ) -> dict[str, Array] | None:
     """Return givens with the assumed entries set, None if an assumption fixes other entries."""
     out = {n: np.array(a) for n, a in givens.items()}
-    for assumption in assumes:
+    for assumption in (a for a in assumes if a.relation == "="):
         if not assign(assumption, pin, out, sizes):
             return None
-    return out
+    unequal = (a for a in assumes if a.relation != "=")
+    return out if all(holds(a, pin, out, sizes) for a in unequal) else None
+
+
+def holds(assumption: Identity, pin: Pins, givens: Givens, sizes: Mapping[str, int]) -> bool:
+    """Tell whether an assumed inequality holds wherever it speaks."""
+    gap, _ = measured(
+        assumption.gap, assumption.free, Ours(assumption.system, givens, sizes), sizes
+    )
+    where = positions(assumption, sizes) & pinned(assumption, sizes, pin)
+    return bool(np.all((gap > 0 if assumption.strict else gap >= 0) | ~where))
 
 
 def assign(

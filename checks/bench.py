@@ -170,7 +170,7 @@ def canonical(system: System) -> System:
 
 
 def bench(system: System, givens: Givens | None, sizes: Mapping[str, int] | None, seed: int,
-          dtype: str) -> Bench:  # fmt: skip
+          dtype: str, attempt: int = 0) -> Bench:  # fmt: skip
     """Return the shared bench of a system at a point.
 
     Args:
@@ -179,6 +179,7 @@ def bench(system: System, givens: Givens | None, sizes: Mapping[str, int] | None
         sizes: Numbers for sizes that the givens do not show.
         seed: For what is drawn.
         dtype: ``float64`` or ``float32``.
+        attempt: Another set of drawn values, of other orders of magnitude.
 
     Raises:
         DeriveError: On an unknown dtype or size, or shapes that do not fit.
@@ -187,11 +188,11 @@ def bench(system: System, givens: Givens | None, sizes: Mapping[str, int] | None
     if dtype not in DTYPES:
         raise DeriveError(f"dtype is {' or '.join(DTYPES)}; found {dtype!r}")
     arrays, marks = converted(givens, dtype)
-    key = (id(system), marks, tuple(sorted((sizes or {}).items())), seed, dtype)
+    key = (id(system), marks, tuple(sorted((sizes or {}).items())), seed, dtype, attempt)
     if key not in _benches or _benches[key].system is not system:
         shown = infer_sizes(system.tensors, arrays)
         full = default_sizes(system, {**(sizes or {}), **shown})
-        filled = random_givens(system, full, seed, dtype)
+        filled = random_givens(system, full, seed, dtype, attempt)
         filled |= {n: fitted(n, a, filled) for n, a in arrays.items()}
         _benches[key] = Bench(system, filled, full, np.dtype(dtype))
     return _benches[key]

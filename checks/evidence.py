@@ -9,7 +9,7 @@ import numpy as np
 
 from derive import syntax as S
 from derive.checks import finite_difference
-from derive.checks.bench import Bench, Point, bench, canonical, point
+from derive.checks.bench import PINS, Bench, Point, bench, canonical, point
 from derive.checks.compare import compare, rounding
 from derive.checks.sides import entries, has_derivative
 from derive.checks.sizes import random_sizes
@@ -20,6 +20,8 @@ from derive.index import Expr
 from derive.nodes import entry_indices, kind, tensor_name
 from derive.statement import Identity
 
+ATTEMPTS = 200
+"""How many random points are tried where inequalities are assumed."""
 DRAWS = 2
 """How many sets of random sizes are checked."""
 DIRECTIONS = 8
@@ -55,10 +57,11 @@ def evidence_for(
     Raises:
         DeriveError: On bad input, or a statement that cannot be evaluated.
     """
-    here = bench(identity.system, givens, sizes, seed, dtype)
     if is_count(identity.syntax.lhs) or is_count(identity.syntax.rhs):
+        here = bench(identity.system, givens, sizes, seed, dtype)
         return counts(identity, here) if kinds is None or "module" in kinds else []
-    turned, there = oriented(identity), point(here, identity, assumes)
+    turned = oriented(identity)
+    there = reachable(identity, givens, sizes, seed, dtype, assumes, PINS)
     if turned is None or there is None:
         return []
     found = list[Evidence]()
@@ -69,6 +72,17 @@ def evidence_for(
     if kinds is None or "random_sizes" in kinds:
         found += at_random_sizes(identity, turned, seed, dtype, assumes)
     return found
+
+
+def reachable(identity: Identity, givens: Givens | None, sizes: Mapping[str, int] | None, seed: int,
+              dtype: str, assumes: Sequence[Identity], most: int) -> Point | None:  # fmt: skip
+    """Return a point at which the assumptions hold; assumed inequalities are searched for."""
+    for attempt in range(ATTEMPTS if any(a.relation != "=" for a in assumes) else 1):
+        here = bench(canonical(identity.system), givens, sizes, seed, dtype, attempt)
+        found = point(here, identity, assumes, most)
+        if found is not None:
+            return found
+    return None
 
 
 def oriented(identity: Identity) -> tuple[Expr, Expr] | None:
@@ -104,7 +118,15 @@ def against(name: str, identity: Identity, turned: tuple[Expr, Expr], there: Poi
     label = table.name.replace("autograd", "forward") if forward else table.name
 
     def held(values: Array, detail: str) -> Evidence:
-        return compare(name, label, values, theirs[0], scale, tolerance, there.main.scope,
+        if identity.relation != "=" and not detail:
+            # ours may lie anywhere on the claimed side of the oracle's values
+            ours_below = (identity.relation[0] == ">") == (turned[0] is identity.lhs)
+            bound = np.minimum if ours_below else np.maximum
+            return compared(values, bound(values, theirs[0]), "violation of the inequality")
+        return compared(values, theirs[0], detail)
+
+    def compared(values: Array, want: Array, detail: str) -> Evidence:
+        return compare(name, label, values, want, scale, tolerance, there.main.scope,
                        perf_counter() - start, where=there.where(identity),
                        independent=table.independent, detail=detail)  # fmt: skip
 
@@ -152,7 +174,7 @@ def at_random_sizes(identity: Identity, turned: tuple[Expr, Expr], seed: int, dt
     for draw in range(DRAWS):
         number = 1000 * (seed + 1) + draw
         sizes = random_sizes(system, number)
-        there = point(bench(system, None, sizes, number, dtype), identity, assumes, 1)
+        there = reachable(identity, None, sizes, number, dtype, assumes, 1)
         evidence = None if there is None else against("autograd", identity, turned, there, number)
         if evidence is not None:
             found.append(evidence)

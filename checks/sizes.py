@@ -13,6 +13,7 @@ from derive.errors import DeriveError, nearest
 
 DEFAULTS = {"T": 4, "D": 2, "H": 3, "C": 5}
 """Unequal, so that a transposed factor does not fit by chance."""
+SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
 OTHERS = (3, 2, 4, 5, 6)
 
 
@@ -54,13 +55,14 @@ def random_sizes(system: System, seed: int) -> dict[str, int]:
 
 
 def random_givens(system: System, sizes: Mapping[str, int], seed: int,
-                  dtype: Any = np.float64) -> dict[str, np.ndarray[Any, Any]]:  # fmt: skip
+                  dtype: Any = np.float64, attempt: int = 0) -> dict[str, np.ndarray[Any, Any]]:  # fmt: skip
     """Return seeded values for every given tensor and every given initial row.
 
     Parameters are scaled by the root of their last size, so that states stay of order one at any
-    size; the last axis of a one-hot tensor holds one 1.
+    size; the last axis of a one-hot tensor holds one 1. From the second attempt on each tensor is
+    scaled by its own order of magnitude, so that assumed inequalities are met sooner or later.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, attempt] if attempt else seed)
     found = {}
     for tensor in system.givens:
         shape = tuple(sizes[d.name] for d in tensor.dims)
@@ -71,6 +73,7 @@ def random_givens(system: System, sizes: Mapping[str, int], seed: int,
         values = rng.standard_normal(shape)
         if tensor.role == "parameter" and len(shape) > 1:
             values /= np.sqrt(shape[-1])
+        values *= rng.choice(SCALES) if attempt else 1.0
         found[tensor.name] = np.asarray(values, dtype)
     for name, how in system.initial.items():
         tensor = system.tensors[name]

@@ -46,7 +46,7 @@ class BinderReader(IndexReader):
         return self.reduced(node, limits, self.value(body, inner))
 
     def of_quantity(self, node: S.Call, env: Env) -> Val:
-        """``fixed``, ``min``, ``max``: for printed quantities, see `derive.case_quantity`."""
+        """Refuse ``fixed``, ``lowest``, ``highest``: `derive.case_quantity` reads them."""
         raise self.fail(node, f"{node.func}(...) is a number: it stands in a printed quantity, "
                         "not in a statement")  # fmt: skip
 

@@ -187,6 +187,11 @@ class _Builder:
     def left_side(self, statement: S.Statement) -> tuple[str, list[str]]:
         """Return the name and index names that an equation defines."""
         lhs, text = statement.lhs, statement.text
+        if statement.relation != "=":
+            raise DeriveError(
+                f"an equation defines a name by '='; found {statement.relation!r}", text=text,
+                at=statement.lhs.span[1], hint="inequalities are statements: see 'claim'",
+            )  # fmt: skip
         if statement.conditions:
             raise DeriveError("an equation holds for every index: no 'for'", text=text, at=0)
         if not isinstance(lhs, S.Name | S.Item):

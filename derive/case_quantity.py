@@ -1,7 +1,7 @@
 """Printed quantities: expressions of the statement language, and what has a number only.
 
-``fixed(h=0.5..1, tanh(2*h))`` is the only fixed point there; ``min(k=5..T-1, x[k])`` and ``max``
-are over an axis or a range of positions.
+``fixed(h=0.5..1, tanh(2*h))`` is the only fixed point there; ``lowest(k=5..T-1, x[k])`` and
+``highest`` are over an axis or a range of positions.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from derive.elaborate import Elaborator
 from derive.equation import System
 from derive.errors import DeriveError, nearest
 from derive.index import Dim, Expr, index_symbol
+from derive.nodes import kind, walk
 from derive.parse import parse_expression
 from derive.scope import Env, Val
 from derive.statement import axis_names, bind_free
@@ -39,14 +40,14 @@ class QuantityReader(Elaborator):
     """Elaborates a printed quantity."""
 
     def of_quantity(self, node: S.Call, env: Env) -> Val:
-        """``fixed``, ``min``, ``max``."""
+        """``fixed``, ``lowest``, ``highest``."""
         if node.func == "fixed":
             return self.fixed(node, env)
         if len(node.args) < 2:
             raise self.fail(node, f"{node.func} needs a bound index first: {node.func}(t, ...)")
         limits, inner = self.bound(node, env)
         val = self.value(node.args[-1], inner)
-        make = Lowest if node.func == "min" else Highest
+        make = Lowest if node.func == "lowest" else Highest
 
         def build(i: tuple[Expr, ...]) -> Expr:
             body = val.build(i)
@@ -71,6 +72,8 @@ class QuantityReader(Elaborator):
                                 "name the inner part as an equation of a [system]")  # fmt: skip
         symbol = sp.Symbol(unknown.name)
         body = self.scalar(node.args[1], {**env, unknown.name: (symbol, Dim("1"))})
+        if any(kind(n) == "step" for n in walk(body)):
+            raise self.fail(node, "a function with a jump has no slope inside of fixed(...)")
         return Val((), lambda _: Fixed(body, symbol, *ends))
 
     def end(self, node: S.Node) -> sp.Rational:

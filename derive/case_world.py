@@ -54,8 +54,13 @@ class Mixed:
             found = found[place]
         return self.constant(found)
 
-    def apply(self, function: str, x: Number) -> arb:
-        """Apply a function with a rigorous radius."""
+    def apply(self, function: str, x: Number) -> Number:
+        """Apply a function with a rigorous radius; a rational stays one where it can."""
+        if function == "abs":
+            size: Number = abs(x)
+            return size
+        if function == "step":
+            return fmpq(x >= 0) if x >= 0 or x < 0 else arb(0.5, 0.5)
         ball = arb(x)
         if function == "sigmoid":
             return 1 / (1 + (-ball).exp())

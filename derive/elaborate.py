@@ -203,13 +203,15 @@ class Elaborator(BinderReader):
             apply = Detach if node.func == "detach" else TABLE[node.func]
             (val,) = self.values(node, env, 1)
             return Val(val.axes, lambda i: apply(val.build(i)), val.turned)
-        known = [*TABLE, *S.BINDER_CALLS, "delta", "diag", "eye", "count", "sqnorm", "detach"]
+        known = [*TABLE, *S.BINDER_CALLS, "delta", "diag", "eye", "count", "sqnorm", "norm",
+                 "detach", "min", "max", "relu", "where"]  # fmt: skip
         raise self.fail(node, f"unknown function {node.func!r}", nearest(node.func, known))
 
     def values(self, node: S.Call, env: Env, count: int) -> list[Val]:
         """Elaborate exactly ``count`` arguments."""
         if len(node.args) != count:
-            raise self.fail(node, f"{node.func} takes {count} argument; found {len(node.args)}")
+            many = "arguments" if count > 1 else "argument"
+            raise self.fail(node, f"{node.func} takes {count} {many}; found {len(node.args)}")
         return [self.value(a, env) for a in node.args]
 
     def call_delta(self, node: S.Call, env: Env) -> Val:
@@ -264,6 +266,58 @@ class Elaborator(BinderReader):
             return reduce(lambda b, nd: full_sum(b, *nd), zip(names, val.axes, strict=True), body)
 
         return Val((), build)
+
+    def call_norm(self, node: S.Call, env: Env) -> Val:
+        """``norm(x)``: the root of the sum of the squares of all entries."""
+        square = self.call_sqnorm(node, env)
+        return Val((), lambda i: TABLE["sqrt"](square.build(i)))
+
+    def call_max(self, node: S.Call, env: Env) -> Val:
+        """``max(a, b)``, entry by entry: (a + b + |a - b|)/2."""
+        return self.extremum(node, env, 1)
+
+    def call_min(self, node: S.Call, env: Env) -> Val:
+        """``min(a, b)``, entry by entry: (a + b - |a - b|)/2."""
+        return self.extremum(node, env, -1)
+
+    def extremum(self, node: S.Call, env: Env, sign: int) -> Val:
+        """Return the larger or smaller of two values through the absolute difference."""
+        left, right = self.values(node, env, 2)
+        total = self.elementwise(S.Bin("+", *node.args, span=node.span), left, right)
+        between = self.elementwise(S.Bin("-", *node.args, span=node.span), left, right)
+
+        def build(i: tuple[Expr, ...]) -> Expr:
+            return (total.build(i) + sign * TABLE["abs"](between.build(i))) / 2
+
+        return Val(total.axes, build, total.turned)
+
+    def call_where(self, node: S.Call, env: Env) -> Val:
+        """``where(a <= b, x, y)``: x where the comparison holds, else y, entry by entry."""
+        if len(node.args) != 3 or not isinstance(node.args[0], S.Condition):
+            raise self.fail(node, "where takes a comparison and two values",
+                            "write where(a <= b, x, y)")  # fmt: skip
+        test, *args = node.args
+        left, right = (self.scalar(n, env) for n in (test.left, test.right))
+        yes, no = (self.value(a, env) for a in args)
+        if test.shift:  # a < b is what is left of b <= a
+            left, right, yes, no = right, left, no, yes
+        between = self.elementwise(S.Bin("-", *args, span=node.span), yes, no)
+        holds = TABLE["step"](right - left)
+
+        def build(i: tuple[Expr, ...]) -> Expr:
+            below = no.build(i[len(i) - len(no.axes) :])
+            return below + holds * between.build(i)
+
+        return Val(between.axes, build, between.turned)
+
+    def on_condition(self, node: S.Condition, env: Env) -> Val:
+        """A comparison stands in a where, or after for."""
+        raise self.fail(node, "a comparison belongs in where(a <= b, x, y)")
+
+    def call_relu(self, node: S.Call, env: Env) -> Val:
+        """``relu(x)``: max(x, 0), entry by entry."""
+        (val,) = self.values(node, env, 1)
+        return Val(val.axes, lambda i: (val.build(i) + TABLE["abs"](val.build(i))) / 2, val.turned)
 
     def call_count(self, node: S.Call, env: Env) -> Val:
         """``count(W, b)``: how many scalars these tensors hold."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 from derive.abstract import NAMED
-from derive.algebra import fold_signature, lead_of
+from derive.algebra import Algebra, fold_signature, lead_of
+from derive.functions import TABLE
 from derive.guards import _from_zero
-from derive.naming import inverse
-from derive.nodes import kind
+from derive.naming import Frame, inverse, named_function
 from derive.normal import Normalizer
+from derive.signs import function_of
 from derive.terms import (
     Atom,
     Ix,
@@ -92,7 +93,7 @@ def open_constant_units(self: Normalizer, term: Term) -> list[Term] | None:
 
 
 def reduce_roots(self: Normalizer, term: Term) -> list[Term] | None:
-    """s^2 is the argument of s = sqrt(argument): powers of a root come down to s^0 and s^1."""
+    """s^2 is the argument of s = sqrt(argument), |x|^2 is x^2: powers come down to 0 and 1."""
     for atom, power in term.factors.items():
         if power in (0, 1):
             continue
@@ -116,17 +117,73 @@ def _times_each(rest: Term, part: list[Term], atom: Atom, power: int) -> list[Te
 
 def _under_root(self: Normalizer, atom: Atom) -> list[Term] | None:
     """Return the argument of a root, None for other atoms."""
+    name = atom[0]
+    function = function_of(self.algebra, name)
+    if function not in ("sqrt", "abs") or self.algebra.needs_position(name):
+        return None
+    inner = argument_of(self.algebra, atom)
+    if function == "sqrt":
+        return inner
+    squares = (multiply(renamed(s), renamed(t)) for s in inner for t in inner)
+    return [t for t in squares if t is not None]
+
+
+def argument_of(algebra: Algebra, atom: Atom) -> list[Term]:
+    """Return the argument of a nonlinearity that an atom names."""
     name, places = atom
-    if name.startswith("sqrt:"):
+    if ":" in name:
         named = NAMED[name]
         mapping = dict(zip(named.params, places, strict=True))
         moved = (substitute(renamed(t), mapping) for t in named.terms)
         return [t for t in moved if t is not None]
-    equation = self.algebra.system.by_name.get(name)
-    if equation is None or kind(equation.rhs) != "sqrt" or self.algebra.needs_position(name):
-        return None
+    equation = algebra.system.by_name[name]
     env = dict(zip(equation.indices, places, strict=True))
-    return self.algebra.lower(self.algebra, equation.rhs.args[0], env, {})
+    return algebra.lower(algebra, equation.rhs.args[0], env, {})
+
+
+def rewrite_inside(self: Normalizer, term: Term) -> list[Term] | None:
+    """An assumption holds inside a nonlinearity or denominator too: name it by what is left."""
+    for atom, power in term.factors.items() if self.rewrites else ():
+        if atom not in self.inside:
+            self.inside[atom] = _renamed_inside(self, atom)
+        parts = self.inside[atom]
+        if parts is None:
+            continue
+        if power > 0:
+            return self.expand(term, atom, parts)
+        rest = term.copy()
+        rest.times(atom)
+        return [t for f in inverse(self, parts) if (t := multiply(rest, renamed(f))) is not None]
+    return None
+
+
+def _renamed_inside(self: Normalizer, atom: Atom) -> list[Term] | None:
+    """Return an atom after the rewrites in what it names, None if they change nothing."""
+    name = atom[0]
+    function = function_of(self.algebra, name)
+    state = ":" not in name and self.algebra.needs_position(name)
+    if state or function not in (*TABLE, "den"):
+        return None
+    inner = argument_of(self.algebra, atom)
+    folding = function not in ("sqrt", "den")
+    before = Normalizer(self.algebra, [], folding=folding).normal(map(renamed, inner))
+    after = Normalizer(self.algebra, [], self.rewrites, folding=folding).normal(inner)
+    if {k: t.coef for k, t in before.items()} == {k: t.coef for k, t in after.items()}:
+        return None
+    left = list(after.values())
+    if function == "den":
+        return left
+    return named_function(Frame(self.algebra, {}, {}), function, left)
+
+
+def reduce_steps(self: Normalizer, term: Term) -> list[Term] | None:
+    """A step is 0 or 1: its powers are itself."""
+    for atom, power in term.factors.items():
+        if power > 1 and function_of(self.algebra, atom[0]) == "step":
+            rest = term.copy()
+            rest.factors[atom] = 1
+            return [rest]
+    return None
 
 
 def fold_denominators(self: Normalizer, term: Term) -> list[Term] | None:
@@ -134,6 +191,8 @@ def fold_denominators(self: Normalizer, term: Term) -> list[Term] | None:
 
     It must be the whole sum: the same factors, the same guards, nothing else reads its index.
     """
+    if not self.folding:
+        return None
     for name in term.bound:
         inside = {a: p for a, p in term.factors.items() if any(b == name for b, _ in a[1])}
         if not inside:

@@ -55,6 +55,15 @@ TABLE: dict[str, Elementwise] = {
         Elementwise(
             "sqrt", lambda x, f: 1 / (2 * f), "np.sqrt(x)", r"\operatorname{sqrt}", sp.sqrt
         ),
+        # the root of the square: exact, and analytic off zero, as a complex step needs it
+        Elementwise("abs", lambda x, f: x / f, "np.sqrt(x * x)", r"\operatorname{abs}", sp.Abs),
+        Elementwise(
+            "step",
+            lambda x, f: sp.Integer(0),
+            "np.where(np.real(x) >= 0, 1.0, 0.0)",
+            r"\operatorname{step}",
+            lambda x: sp.Heaviside(x, 1),
+        ),
         Elementwise("sin", lambda x, f: TABLE["cos"](x), "np.sin(x)", r"\sin", sp.sin),
         Elementwise("cos", lambda x, f: -TABLE["sin"](x), "np.cos(x)", r"\cos", sp.cos),
     )

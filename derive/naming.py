@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
 
 from derive.abstract import NAMED, abstract, names_in
 from derive.algebra import Algebra
 from derive.errors import DeriveError
 from derive.index import Expr, affine
 from derive.normal import Normalizer
+from derive.signs import at_least_zero, function_of, term_at_least_zero
 from derive.support import size_base
 from derive.terms import (
     Atom,
     Guards,
     Ix,
     Term,
+    canonical_key,
     multiply,
     renamed,
     substitute,
@@ -62,6 +65,11 @@ def bind(term: Term, name: str, dim: str) -> Term:
     return term
 
 
+def is_one(terms: list[Term]) -> bool:
+    """Tell whether a sum is the number one."""
+    return len(terms) == 1 and terms[0] == one()
+
+
 def name_of(algebra: Algebra, kind_: str, terms: list[Term]) -> Atom:
     """Name a sum of terms by its content, the same wherever it stands.
 
@@ -98,7 +106,8 @@ def least(terms: list[Term], base: str) -> int:
 def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
     """Name f(argument); log opens products and exponentials, one-hot sums select."""
     # named in no context: a name must not depend on where the argument stands
-    normalizer = Normalizer(frame.algebra, [])
+    # (and for a root not on the denominators named so far, whose sums may be under it)
+    normalizer = Normalizer(frame.algebra, [], folding=name != "sqrt")
     terms = list(normalizer.normal(argument).values())
     picked = select_onehot(frame, terms, lambda rest: named_function(frame, name, rest))
     if picked is not None:
@@ -107,7 +116,16 @@ def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
         return logarithm(normalizer, terms)
     if name == "exp":
         return exponential(frame.algebra, terms)
+    if name in ("abs", "sqrt"):
+        if name == "abs" and never_negative(frame, terms):
+            return terms
+        apart = content(frame.algebra, terms, 1 if name == "abs" else 2) if terms else None
+        if apart is not None:
+            inner = [one()] if is_one(apart[1]) else named_function(frame, name, apart[1])
+            return [p for t in inner if (p := multiply(apart[0], t)) is not None]
     if not terms:
+        if name in ("abs", "sqrt"):
+            return []
         terms = [Term(Fraction(0))]
     atom = frame.algebra.alias(name_of(frame.algebra, name, terms))
     if atom[0] in frame.algebra.system.tensors and frame.algebra.needs_position(atom[0]):
@@ -115,6 +133,98 @@ def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
         if not frame.normalizer().context.implies(("", 0), atom[1][0]):
             atom = name_of(frame.algebra, name, terms)
     return [one(1, atom)]
+
+
+BELOW_ONE = {"tanh": (1, 2), "sigmoid": (1,), "step": (1,)}
+"""Powers of a function's values that are at most one."""
+
+
+def never_negative(frame: Frame, terms: list[Term]) -> bool:
+    """Tell whether a sum is of terms that are never negative, or is such as 1 - tanh^2."""
+    algebra = frame.algebra
+    if all(term_at_least_zero(algebra, t) for t in terms):
+        return True
+    if len(terms) != 2 or not any(t == one() for t in terms):
+        return False
+    (other,) = (t for t in terms if t != one())
+    if other.coef != -1 or len(other.factors) != 1 or other.bound or other.guards or other.pinned:
+        return False
+    ((atom, power),) = other.factors.items()
+    if ":" not in atom[0] and algebra.needs_position(atom[0]):
+        # at an initial position the state is given, not a value of its function
+        if not frame.normalizer().context.implies(("", 0), atom[1][0]):
+            return False
+    return power in BELOW_ONE.get(function_of(algebra, atom[0]), ())
+
+
+def content(algebra: Algebra, terms: list[Term], root: int) -> tuple[Term, list[Term]] | None:
+    """Take out of |x| (root 1) or of the root of x (root 2) what every term shares.
+
+    |a b| is |a| |b|, and the root of a^2 b is |a| times the root of b. Under |x| denominators come
+    out too, and the first term of a sum is made positive and monic, so that x and -x have one name.
+
+    Returns:
+        A factor and what is left under the function, or None if nothing comes out.
+    """
+    outside, under = one(), one()
+    rooted = [as_roots(algebra, t) for t in terms]
+    for atom, power in shared_powers(rooted, denominators=root == 1).items():
+        if power // root:
+            outside.times(magnitude(algebra, atom), power // root)
+            under.times(atom, -root * (power // root))
+    number = min((canonical_key(t), t.coef) for t in terms)[1]
+    scale = abs(number) if root == 1 else square_root(number)
+    if scale is not None:
+        outside.coef, under.coef = scale, 1 / number
+    if not under.factors and under.coef == 1:
+        return None
+    left = (multiply(t, under) for t in rooted)
+    return outside, [t for t in left if t is not None]
+
+
+def as_roots(algebra: Algebra, term: Term) -> Term:
+    """Write a denominator whose root has a name as the square of the root."""
+    out = term.copy()
+    for (name, places), power in term.factors.items():
+        root = "sqrt:" + name[4:]
+        if name.startswith("den:") and root in NAMED:
+            out.times((name, places), -power)
+            out.times(algebra.alias((root, places)), 2 * power)
+    return out
+
+
+def square_root(number: Fraction) -> Fraction | None:
+    """Return the root of a rational that is a square, else None."""
+    if number <= 0:
+        return None
+    top, bottom = isqrt(number.numerator), isqrt(number.denominator)
+    return Fraction(top, bottom) if Fraction(top, bottom) ** 2 == number else None
+
+
+def shared_powers(terms: list[Term], denominators: bool) -> dict[Atom, int]:
+    """Return the powers that every term holds of the atoms outside its sums.
+
+    Args:
+        terms: A sum.
+        denominators: Whether a negative power counts even where other terms lack it.
+    """
+    outside = [
+        {a: p for a, p in t.factors.items() if not any(b in t.bound for b, _ in a[1])}
+        for t in terms
+    ]
+    found = {}
+    for atom in dict.fromkeys(a for factors in outside for a in factors):
+        powers = [factors.get(atom, 0) for factors in outside]
+        if min(powers) > 0 or max(powers) < 0 or (denominators and min(powers) < 0):
+            found[atom] = min(powers) if denominators else min(powers, key=abs)
+    return found
+
+
+def magnitude(algebra: Algebra, atom: Atom) -> Atom:
+    """Return |atom|: the atom itself where it is never negative."""
+    if at_least_zero(algebra, atom):
+        return atom
+    return algebra.alias(name_of(algebra, "abs", [one(1, atom)]))
 
 
 def select_onehot(

@@ -64,6 +64,7 @@ class Normalizer:
         rewrites: Assumptions, lemmas, an induction hypothesis.
         unfold: Extra atoms to unfold (recurrences, at exactly these places).
         frozen: Leave adjoints and tangents as free generators.
+        folding: Whether sums fold into the denominators that are named so far.
     """
 
     def __init__(
@@ -73,12 +74,14 @@ class Normalizer:
         rewrites: Iterable[Rewrite] = (),
         unfold: Callable[[Atom], bool] = lambda _: False,
         frozen: bool = False,
+        folding: bool = True,
     ):
-        self.frozen = frozen
+        self.frozen, self.folding = frozen, folding
         self.algebra, self.rewrites, self.unfold = algebra, tuple(rewrites), unfold
         self.edges = [*algebra.edges(), *edges]
         self.context = Closure(self.edges)
         self.rules_used: set[str] = set()
+        self.inside: dict[Atom, list[Term] | None] = {}
 
     def normal(self, terms: Iterable[Term]) -> NormalForm:
         """Return the normal form of a sum of terms.

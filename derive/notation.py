@@ -67,6 +67,7 @@ class Notation:
 
 
 OPERATORS = ("mean", "var", "softmax", "logsumexp")
+ORDER = ("<=", "<", ">=", ">")
 
 
 class Writer:
@@ -234,7 +235,8 @@ class Writer:
     def on_statement(self, node: S.Statement) -> Piece:
         """``lhs = rhs for conditions``."""
         tail = ", ".join(self.write(c) for c in node.conditions)
-        text = f"{self.write(node.lhs)} = {self.write(node.rhs)}"
+        sign = "=" if node.relation == "=" else self.to.relations[ORDER.index(node.relation)]
+        text = f"{self.write(node.lhs)} {sign} {self.write(node.rhs)}"
         return Piece(text + (self.to.where + tail if tail else ""), LOOSE)
 
     # shapes
@@ -255,9 +257,12 @@ class Writer:
 
     def rank_of_call(self, node: S.Call) -> int:
         """Return the open axes of a call's value."""
-        fixed = {"delta": 0, "count": 0, "sqnorm": 0, "leq": 0, "entry": 0, "diag": 2, "eye": 2}
-        if node.func in fixed:
-            return fixed[node.func]
+        if node.func in ("delta", "count", "sqnorm", "norm", "leq", "entry"):
+            return 0
+        if node.func in ("diag", "eye"):
+            return 2
+        if node.func in ("min", "max"):
+            return max(map(self.rank, node.args), default=0)
         last_axis = node.func == "logsumexp" and len(node.args) == 1
         return max(0, self.rank(node.args[-1]) - last_axis)
 

@@ -69,6 +69,16 @@ def _call(func: str, under: str, args: list[str]) -> Piece:
         return Piece(rf"\delta_{{{('' if short else ',').join(args)}}}", ATOM)
     if func == "sqnorm":
         return Piece(rf"\lVert {inside} \rVert^{{2}}", DRESSED)
+    if func == "where":
+        test, yes, no = args
+        rows = rf"{yes}, & {test} \\ {no}, & \text{{otherwise}}"
+        return Piece(rf"\begin{{cases}} {rows} \end{{cases}}", ATOM)
+    if func == "norm":
+        return Piece(rf"\lVert {inside} \rVert", ATOM)
+    if func == "abs":
+        return Piece(rf"\lvert {inside} \rvert", ATOM)
+    if func in ("min", "max"):
+        return Piece(rf"\{func}({inside})", ATOM)
     if func == "sqrt":
         return Piece(rf"\sqrt{{{inside}}}", ATOM)
     if func == "eye":

@@ -79,6 +79,8 @@ def _unicode_big(func: str, limits: list[tuple[str, str, str]]) -> str:
 AROUND = {
     "delta": ("δ(", ")"),
     "sqnorm": ("‖", "‖²"),
+    "norm": ("‖", "‖"),
+    "abs": ("|", "|"),
     "eye": ("I_", ""),
     "sigmoid": ("σ(", ")"),
     "sqrt": ("√(", ")"),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from derive import syntax as S
 from derive.errors import DeriveError, nearest
 from derive.syntax import (
     BINDER_CALLS,
@@ -114,9 +115,12 @@ class Parser:
         return last.at + len(last.text)
 
     def statement(self) -> Statement:
-        """Parse ``lhs = rhs [for conditions]``."""
+        """Parse ``lhs = rhs [for conditions]``, or an inequality in place of the equation."""
         lhs = self.expression()
-        self.need("=")
+        relation = self.now.text
+        if relation not in S.RELATIONS:
+            raise self.fail("'=' (or <=, <, >=, >)")
+        self.pos += 1
         rhs = self.expression()
         conditions: list[Condition] = []
         if self.take("for"):
@@ -124,15 +128,19 @@ class Parser:
             while self.take(","):
                 conditions.append(self.condition())
         if self.now.kind != "end":
-            hint = "one statement is lhs = rhs" if self.now.text == "=" else ""
+            hint = "one statement is lhs = rhs" if self.now.text in S.RELATIONS else ""
             raise self.fail("the end of the statement", hint=hint)
-        return Statement(lhs, rhs, tuple(conditions), self.text, span=(0, len(self.text)))
+        return Statement(lhs, rhs, tuple(conditions), self.text, relation,
+                         span=(0, len(self.text)))  # fmt: skip
 
     def condition(self) -> Condition:
         """Parse a comparison of two index expressions."""
-        start, left = self.now.at, self.expression()
+        return self.comparison(self.now.at, self.expression())
+
+    def comparison(self, start: int, left: Node) -> Condition:
+        """Parse the rest of a comparison."""
         token = self.now
-        if token.text not in ("<", "<=", ">", ">="):
+        if token.text not in S.RELATIONS[1:]:
             raise self.fail("<=, <, >= or >")
         self.pos += 1
         right = self.expression()
@@ -255,6 +263,8 @@ class Parser:
         """Parse one argument; in a binder, ``t=a..b`` is a range."""
         start = self.now
         node = self.expression()
+        if self.now.text in S.RELATIONS[1:]:
+            return self.comparison(start.at, node)
         if not (binder and isinstance(node, Name) and self.take("=")):
             return node
         first = self.expression()

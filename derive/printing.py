@@ -124,7 +124,7 @@ def _condition(node: S.Condition, tight: bool) -> Text:
 
 def _statement(node: S.Statement, tight: bool) -> Text:
     tail = " for " + ", ".join(_text(c, 0) for c in node.conditions) if node.conditions else ""
-    return f"{_text(node.lhs, 0)} = {_text(node.rhs, 0)}{tail}", 0
+    return f"{_text(node.lhs, 0)} {node.relation} {_text(node.rhs, 0)}{tail}", 0
 
 
 TEXT: dict[type[S.Node], Callable[..., Text]] = {

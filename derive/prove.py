@@ -7,23 +7,29 @@ same as false: see `derive.refute`).
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterable
 
 from derive.algebra import Algebra
+from derive.certificate import certify
 from derive.engine import algebra_of
+from derive.facts import Case, Fact, cases_of, kinks
+from derive.facts import assumed as assumed_fact
 from derive.index import Expr
 from derive.lemmas import rewrite_of
 from derive.lower import lower
+from derive.naming import Frame, named_function
 from derive.nodes import kind, tensor_name, walk
 from derive.normal import NormalForm, Normalizer, Rewrite, UndecidedError
 from derive.proof import Proof
 from derive.ranges import check_ranges, context_edges
+from derive.signs import function_of
 from derive.statement import Identity, read_statement
 from derive.support import Edges
-from derive.terms import Atom, Closure, Ix, Term
+from derive.terms import Atom, Closure, Ix, Term, renamed
 
-MAX_ROUNDS = 3
+MAX_ROUNDS, MAX_CASES = 3, 5
 
 
 def prove(
@@ -39,8 +45,8 @@ def prove(
     Raises:
         DeriveError: If it reads outside a tensor's positions, or has no instance.
     """
-    key = (identity.system, identity.lhs, identity.rhs, identity.free, identity.conditions,
-           assumes, tuple(u.text for u in using))  # fmt: skip
+    key = (identity.system, identity.lhs, identity.rhs, identity.relation, identity.free,
+           identity.conditions, assumes, tuple(u.text for u in using))  # fmt: skip
     if key not in _proofs:
         check_ranges(identity)
         _proofs[key] = _prove(identity, assumes, using)
@@ -55,8 +61,11 @@ def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, 
     """Try each kind of proof in turn."""
     start = time.perf_counter()
     attempt = _Attempt(identity, assumes, using)
-    methods = (attempt.by_identity, attempt.by_induction, attempt.by_other_names, attempt.by_lemmas)
-    for method in methods:
+    if identity.relation != "=":
+        from derive.inequality import InequalityAttempt
+
+        attempt = InequalityAttempt(identity, assumes, using)
+    for method in attempt.methods():
         try:
             found = method()
         except UndecidedError as gave_up:
@@ -80,16 +89,35 @@ class _Attempt:
         self.edges: Edges = context_edges(identity)
         # an assumption speaks of the claim's own index where it uses its name (keep[b] = 0)
         self.fixed = frozenset(s.name for s, d in identity.free if d.ordered)
-        self.assumed = tuple(
-            rewrite_of(self.algebra, read_statement(identity.system, text), self.fixed)
-            for text in assumes
-        )
-        self.assumed_at = {s.name for text in assumes
-                           for s, _ in read_statement(identity.system, text).free}  # fmt: skip
+        stated = [read_statement(identity.system, text) for text in assumes]
+        self.assumed = tuple(rewrite_of(self.algebra, a, self.fixed)
+                             for a in stated if a.relation == "=")  # fmt: skip
+        self.facts: tuple[Fact, ...] = ()
+        for statement in stated:
+            if statement.relation != "=":
+                self.know(assumed_fact(self.algebra, statement, self.fixed))
+        self.assumed_at = {s.name for a in stated for s, _ in a.free}
         self.using = using
         self.env: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
         self.rules: set[str] = set()
         self.size, self.residual, self.reason = 0, 0, ""
+        self.left: NormalForm = {}
+
+    def methods(self) -> tuple[Callable[[], tuple[str, str] | None], ...]:
+        """Return the kinds of proof in the order in which they are tried."""
+        return (self.by_identity, self.by_induction, self.by_other_names, self.by_lemmas,
+                self.by_cases)  # fmt: skip
+
+    def know(self, fact: Fact) -> None:
+        """Add a fact; |x| is x where x is known not to be negative."""
+        self.facts = (*self.facts, fact)
+        values = named_function(Frame(self.algebra, {}, {}), "abs", list(fact.terms))
+        atoms = values[0].factors if len(values) == 1 and values[0].coef == 1 else {}
+        if list(atoms.values()) == [1] and not values[0].bound:
+            ((name, places),) = atoms
+            if function_of(self.algebra, name) == "abs":
+                self.assumed = (*self.assumed, Rewrite(name, places, fact.params, fact.terms,
+                                                       fact.conditions))  # fmt: skip
 
     def difference(self, env: dict[Expr, Ix], edges: Edges) -> list[Term]:
         """Lower lhs - rhs."""
@@ -106,6 +134,7 @@ class _Attempt:
         """Return the normal form of the difference in a context."""
         normalizer = Normalizer(self.algebra, edges, (*self.assumed, *rewrites), unfold)
         folds = sum(map(len, self.algebra.folds.values()))
+        self.normalizer = normalizer
         out = normalizer.normal(self.difference(env, edges))
         if out and sum(map(len, self.algebra.folds.values())) != folds:
             # a denominator was named on the way: fold its sum everywhere
@@ -141,16 +170,56 @@ class _Attempt:
         chosen: set[Atom] = set()
         for _ in range(MAX_ROUNDS):
             left = self.reduce(self.env, self.edges, rewrites, chosen.__contains__)
-            self.residual = len(left)
-            if not left:
-                zero = self.identity.rhs == 0 and "close_guards" in self.rules
-                kind = "support" if zero else "identity"
-                return kind, f"the difference of the sides cancels to nothing ({self.size} terms)"
+            self.residual, self.left = len(left), left
+            found = self.settled(left)
+            if found is not None:
+                return found
             more = self.outermost(left) - chosen
             if not more:
                 return None
             chosen |= more
         return None
+
+    def settled(self, left: NormalForm) -> tuple[str, str] | None:
+        """Tell how a normal form of the difference proves the statement, if it does."""
+        if left:
+            return None
+        zero = self.identity.rhs == 0 and "close_guards" in self.rules
+        detail = f"the difference of the sides cancels to nothing ({self.size} terms)"
+        return "support" if zero else "identity", detail
+
+    # case split
+
+    def by_cases(self, depth: int = MAX_CASES) -> tuple[str, str] | None:
+        """Split on the sign of what stands under an absolute value or a step, at free indices."""
+        cases = self.cases(self.left) if depth else []
+        if not cases:
+            return None
+        for case in cases:
+            branch = copy.copy(self)
+            branch.assumed = (*self.assumed, case.rewrite)
+            branch.facts = (*self.facts, case.fact)
+            found = branch.rounds(()) or branch.by_cases(depth - 1)
+            self.rules |= branch.rules
+            if found is None:
+                self.reason = f"undecided in the case {case.fact.why}"
+                return None
+        return "case split", " and ".join(case.fact.why for case in cases)
+
+    def cases(self, left: NormalForm) -> list[Case]:
+        """Return the cases of one atom of a normal form; one alone where what is known decides."""
+        found = [b for a in kinks(self.algebra, left.values()) if (b := cases_of(self.algebra, a))]
+        for both in found:
+            sure = [c for c in both if self.follows(c.fact)]
+            if sure:
+                return sure[:1]
+        return found[0] if found else []
+
+    def follows(self, fact: Fact) -> bool:
+        """Tell whether a fact has a certificate from what is known."""
+        normalizer = Normalizer(self.algebra, self.edges, self.assumed)
+        form = normalizer.normal(renamed(t) for t in fact.terms)
+        return certify(normalizer, form, self.facts, fact.strict) is not None
 
     def outermost(self, terms: NormalForm) -> set[Atom]:
         """Return the recurrent atoms to unfold next: latest forward, earliest adjoint."""

@@ -25,6 +25,11 @@ from derive.statement import Identity
 from derive.worlds import Worlds
 
 PRECISION = 128
+DRAWS = 2
+"""How many points are tried at each size: an equation that fails, fails almost everywhere."""
+WIDE_DRAWS = 24
+"""An inequality fails on one side only, and a point must satisfy what is assumed: more points."""
+SCALES = (Fraction(1), Fraction(4), Fraction(1, 4), Fraction(16))
 
 
 def size_ladder(system: System) -> Iterator[dict[str, int]]:
@@ -58,6 +63,11 @@ class Values:
         self.system, self.sizes, self.seed = system, sizes, seed
         self.used: dict[str, dict[tuple[int, ...], Fraction]] = {}
 
+    def scale(self, name: str) -> Fraction:
+        """Return how large a tensor's entries are: of order one at first, then of other orders."""
+        rng = random.Random(f"{self.seed}:{name}")
+        return SCALES[0] if self.seed % WIDE_DRAWS < DRAWS else rng.choice(SCALES)
+
     @cache  # noqa: B019 - one instance per search
     def __call__(self, name: str, index: tuple[int, ...]) -> Fraction:
         """Return one entry."""
@@ -67,7 +77,7 @@ class Values:
             value = Fraction(int(rng.randrange(self.sizes[tensor.dims[-1].name]) == index[-1]))
         else:
             rng = random.Random(f"{self.seed}:{name}:{index}")
-            value = Fraction(rng.choice([-1, 1]) * rng.randint(11, 97), 100)
+            value = Fraction(rng.choice([-1, 1]) * rng.randint(11, 97), 100) * self.scale(name)
         self.used.setdefault(name, {})[index] = value
         return value
 
@@ -89,11 +99,12 @@ def refute(
     Returns:
         A point at which the balls of both sides are disjoint, or None.
     """
-    if any(kind(a.lhs) == "Total" for a in assumes):
+    if any(kind(a.lhs) == "Total" for a in assumes if a.relation == "="):
         return None  # an assumption about a derivative picks out no point that could be drawn
     ladder = [dict(sizes)] if sizes else list(size_ladder(identity.system))
-    for row, draw in product(ladder, range(2)):
-        found = at_point(identity, assumes, row, seed + draw)
+    unequal = [s for s in (identity, *assumes) if s.relation != "="]
+    for draw, row in product(range(WIDE_DRAWS if unequal else DRAWS), ladder):
+        found = at_point(identity, assumes, row, WIDE_DRAWS * seed + draw)
         if found is not None:
             return found
     return None
@@ -107,14 +118,42 @@ def at_point(
     old = flint.ctx.prec
     flint.ctx.prec = PRECISION
     try:
-        worlds = Worlds(identity, sizes, Balls(values, PRECISION), assumes)
+        fixed = tuple(a for a in assumes if a.relation == "=")
+        wanted = [a for a in assumes if a.relation != "="]
+        worlds = Worlds(identity, sizes, Balls(values, PRECISION), fixed)
         for env in instances(identity, sizes):
             pair = sides(worlds.at(env), identity, env)
-            if pair is not None and not pair[0].overlaps(pair[1]):
+            if pair is None or not contradicts(identity.relation, *pair):
+                continue
+            if all(satisfied(a, worlds.at(env), env, sizes) for a in wanted):
                 return _found(identity, sizes, env, pair, values)
     finally:
         flint.ctx.prec = old
     return None
+
+
+def contradicts(relation: str, left: flint.arb, right: flint.arb) -> bool:
+    """Tell whether two balls certainly do not stand in a relation."""
+    if relation == "=":
+        return not left.overlaps(right)
+    if relation[0] == ">":
+        left, right = right, left
+    return bool(left >= right if len(relation) == 1 else left > right)
+
+
+def satisfied(assumed: Identity, world: Explicit, env: Env, sizes: Mapping[str, int]) -> bool:
+    """Tell whether an assumed inequality certainly holds wherever it speaks.
+
+    An index that it shares with the claim is the claim's own.
+    """
+    opposite = {"<=": ">", "<": ">=", ">=": "<", ">": "<="}[assumed.relation]
+    for here in instances(assumed, sizes):
+        if any(env.get(s, i) != i for s, i in here.items()):
+            continue
+        pair = sides(world, assumed, here)
+        if pair is not None and not contradicts(opposite, *pair):
+            return False
+    return True
 
 
 def sides(world: Explicit, identity: Identity, env: Env) -> tuple[flint.arb, flint.arb] | None:
@@ -136,6 +175,8 @@ def _found(
     point = {name: {",".join(map(str, i)): str(float(v)) for i, v in sorted(entries.items())}
              for name, entries in sorted(values.used.items())}  # fmt: skip
     derived, claimed = (show(x) for x in pair)
+    if identity.relation != "=":
+        claimed = f"{identity.relation} {claimed}"
     return Counterexample(dict(sizes), index, claimed, derived, dict(point))
 
 

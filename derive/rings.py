@@ -26,6 +26,8 @@ SLOPES: dict[str, Callable[[Element, Element, Ring], Element]] = {
     "exp": lambda x, f, ring: f,
     "log": lambda x, f, ring: ring.one / x,
     "sqrt": lambda x, f, ring: ring.one / (f + f),
+    "abs": lambda x, f, ring: x / f,
+    "step": lambda x, f, ring: ring.zero,
     "sin": lambda x, f, ring: ring.apply("cos", x),
     "cos": lambda x, f, ring: 0 - ring.apply("sin", x),
 }
@@ -89,6 +91,11 @@ class Balls:
         """Apply a function with a rigorous radius."""
         if function == "sigmoid":
             return 1 / (1 + (-x).exp())
+        if function == "abs":
+            return abs(x)
+        if function == "step":
+            undecided = flint.arb(0.5, 0.5)
+            return flint.arb(1) if x >= 0 else flint.arb(0) if x < 0 else undecided
         out: flint.arb = getattr(x, function)()
         return out
 

@@ -16,6 +16,8 @@ from derive.folding import (
     open_named_values,
     reduce_inverses,
     reduce_roots,
+    reduce_steps,
+    rewrite_inside,
 )
 from derive.guards import _from_zero, anchor_positions, close_guards, count_unused, settle_guards
 from derive.naming import inverse
@@ -313,6 +315,7 @@ def index_values(self: Normalizer, term: Term) -> list[Term] | None:
 RULES: tuple[Rule, ...] = (
     contract_deltas,
     apply_rewrites,
+    rewrite_inside,
     unfold_definitions,
     open_constant_units,
     open_named_values,
@@ -321,6 +324,7 @@ RULES: tuple[Rule, ...] = (
     onehot_rows,
     merge_powers,
     reduce_roots,
+    reduce_steps,
     index_values,
     anchor_positions,
     close_guards,

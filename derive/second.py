@@ -41,6 +41,8 @@ def decide(
         ``different``, ``undecided`` (out of time, too many generators or classes), or
         ``no instance``.
     """
+    if identity.relation != "=" or any(a.relation != "=" for a in assumes):
+        return "undecided"  # rational functions have no order
     end, size = time.perf_counter() + seconds, 48
     if not any(True for _ in instances(identity, sizes)):
         return "no instance"

@@ -28,6 +28,8 @@ class Identity:
         conditions: Pairs (a, b) of index expressions: a <= b.
         text: As written.
         syntax: The syntax tree, for printing and for edits.
+
+    An inequality is the same with another relation between its sides.
     """
 
     system: System
@@ -37,6 +39,21 @@ class Identity:
     conditions: tuple[tuple[Expr, Expr], ...]
     text: str
     syntax: S.Statement
+
+    @property
+    def relation(self) -> str:
+        """``=``, ``<=``, ``<``, ``>=`` or ``>``."""
+        return self.syntax.relation
+
+    @property
+    def gap(self) -> Expr:
+        """What an inequality says is not negative: the larger side minus the smaller."""
+        return self.rhs - self.lhs if self.relation[0] == "<" else self.lhs - self.rhs
+
+    @property
+    def strict(self) -> bool:
+        """Whether the sides may not be equal."""
+        return self.relation in ("<", ">")
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,8 @@
 """The statement language: its syntax nodes (`derive.parse` makes them from text).
 
-Grammar, loosest first: ``lhs = rhs [for cond, ...]``; ``+ -``; ``* / @``; unary ``-``; ``^`` or
-``**``; postfix ``.T``; numbers, ``name``, ``name[i, t-1]``, ``f(...)``, ``sum(t=a..b, j, body)``,
+Grammar, loosest first: ``lhs = rhs [for cond, ...]`` (or <=, <, >=, > for =); ``+ -``; ``* / @``;
+unary ``-``; ``^`` or ``**``; postfix ``.T``; numbers, ``name``, ``name[i, t-1]``, ``f(...)``,
+``sum(t=a..b, j, body)``,
 ``dX[..]/dY[..]``, ``partial X[..]/partial Y[..]``, parentheses.
 """
 
@@ -102,12 +103,13 @@ class Condition(Node):
 
 @dataclass(frozen=True)
 class Statement(Node):
-    """``lhs = rhs for conditions``."""
+    """``lhs = rhs for conditions``; the relation may be an inequality."""
 
     lhs: Node
     rhs: Node
     conditions: tuple[Condition, ...]
     text: str = field(compare=False)
+    relation: str = "="
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -127,7 +129,10 @@ def descend(node: Node) -> Iterator[Node]:
         yield from descend(child)
 
 
-QUANTITY_CALLS = ("fixed", "min", "max")
+RELATIONS = ("=", "<=", "<", ">=", ">")
+
+
+QUANTITY_CALLS = ("fixed", "lowest", "highest")
 """Binders of printed quantities only: what they give is a number, not a term of a proof."""
 BINDER_CALLS = ("sum", "mean", "var", "softmax", "logsumexp", "prod", *QUANTITY_CALLS)
 

@@ -8,7 +8,7 @@ from derive.derivation import NONLINEAR
 from derive.functions import TABLE
 from derive.rings import SLOPES, Balls
 
-X = sp.Symbol("x")
+X = sp.Symbol("x", real=True)
 RING = Balls(lambda name, index: 0, 128)
 
 

@@ -1,0 +1,241 @@
+"""What is known to be non-negative: the table that every certificate of an inequality draws on.
+
+Each fact is a sum of terms that is never negative, with the reason. They come from three places:
+the range of a function (``1 - tanh^2``), a square, and what is assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations
+
+from derive.algebra import Algebra
+from derive.folding import argument_of
+from derive.functions import TABLE
+from derive.index import Expr
+from derive.lower import lower
+from derive.naming import replace_coef
+from derive.nodes import bound_symbols, kind, walk
+from derive.normal import Normalizer, Rewrite
+from derive.ranges import context_edges
+from derive.signs import at_least_zero, function_of
+from derive.statement import Identity
+from derive.support import size_base
+from derive.terms import Atom, Ix, Term, multiply, renamed
+
+Condition = tuple[Ix, Ix]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A sum of terms that is not negative, for every value of its params that fits.
+
+    Args:
+        terms: The sum.
+        why: In words.
+        params: Index names that may take any value.
+        conditions: Pairs (low, high) that must follow for an instance.
+        strict: Whether it is above zero.
+    """
+
+    terms: tuple[Term, ...]
+    why: str
+    params: frozenset[str] = frozenset()
+    conditions: tuple[Condition, ...] = ()
+    strict: bool = False
+
+
+def atom_terms(atom: Atom, power: int = 1, sign: int = 1) -> Term:
+    """Return plus or minus a power of an atom."""
+    return Term(Fraction(sign), {atom: power})
+
+
+def _unit() -> Term:
+    return Term(Fraction(1))
+
+
+def _bounded(atom: Atom, power: int) -> list[Term]:
+    return [_unit(), atom_terms(atom, power, -1)]
+
+
+def _beside(algebra: Algebra, atom: Atom, sign: int) -> list[Term]:
+    """|x| + sign x."""
+    inner = [t.copy() for t in argument_of(algebra, atom)]
+    for term in inner:
+        term.coef *= sign
+    return [atom_terms(atom), *inner]
+
+
+Row = tuple[str, str, bool, bool, Callable[[Algebra, Atom], list[Term]]]
+
+RANGES: tuple[Row, ...] = (
+    ("tanh", "1 - tanh^2 > 0", True, False, lambda _, a: _bounded(a, 2)),
+    ("tanh", "1 - tanh > 0", True, True, lambda _, a: _bounded(a, 1)),
+    ("tanh", "1 + tanh > 0", True, True, lambda _, a: [_unit(), atom_terms(a)]),
+    ("sigmoid", "1 - sigmoid > 0", True, False, lambda _, a: _bounded(a, 1)),
+    ("sin", "1 - sin^2 >= 0", False, False, lambda _, a: _bounded(a, 2)),
+    ("cos", "1 - cos^2 >= 0", False, False, lambda _, a: _bounded(a, 2)),
+    ("step", "1 - step >= 0", False, False, lambda _, a: _bounded(a, 1)),
+    ("abs", "|x| - x >= 0", False, False, lambda g, a: _beside(g, a, -1)),
+    ("abs", "|x| + x >= 0", False, False, lambda g, a: _beside(g, a, 1)),
+)
+"""Function, reason, whether above zero, whether for odd powers alone, the sum of terms. Values that are never negative by
+themselves (exp, sigmoid, roots, ...) need no row: `derive.signs` knows them."""
+
+
+def ranges_of(algebra: Algebra, atom: Atom, power: int) -> Iterator[Fact]:
+    """Yield what the range of a function says of one of its values, as a power of it needs it."""
+    name, places = atom
+    function = function_of(algebra, name)
+    # at an initial position a state is given, not a value of its function
+    state = ":" not in name and algebra.needs_position(name)
+    conditions = ((("", 0), places[0]),) if state else ()
+    for row, why, strict, odd, build in RANGES:
+        if row == function and (power % 2 or not odd):
+            yield Fact(tuple(build(algebra, atom)), why, frozenset(), conditions, strict)
+
+
+def assumed(algebra: Algebra, identity: Identity, fixed: frozenset[str]) -> Fact:
+    """Return what an assumed or proved inequality says, for all its indices that are its own.
+
+    Args:
+        algebra: Of the system.
+        identity: The inequality.
+        fixed: Position names of the claim: an inequality that uses one means the claim's own index.
+    """
+    env: dict[Expr, Ix] = {
+        s: (s.name if s.name in fixed else s.name + "=", 0) for s, _ in identity.free
+    }
+    own = {s.name: b for s, (b, _) in env.items()}
+
+    def place(ix: Ix) -> Ix:
+        return own.get(ix[0], ix[0]), ix[1]
+
+    edges = [(place((a, 0)), place((b, c))) for (a, b), c in context_edges(identity)]
+    params = frozenset(b for b, _ in env.values()) - fixed
+    conditions = tuple(pair for pair in edges if {pair[0][0], pair[1][0]} & params)
+    guards = {(a, b): n - m for (a, m), (b, n) in edges}
+    terms = lower(algebra, identity.gap, env, guards)
+    return Fact(tuple(terms), f"{identity.text} (assumed)", params, conditions, identity.strict)
+
+
+def squares(algebra: Algebra, identity: Identity) -> Iterator[Fact]:
+    """Yield the squares of the sums that stand as factors in the equations and in the statement."""
+    for equation in algebra.system.equations:
+        indices = list(zip(equation.indices, equation.tensor.dims, strict=True))
+        for part in (equation.rhs, *sums_in(equation.rhs)):
+            if not is_sum(part):
+                continue
+            env: dict[Expr, Ix] = {s: (f"{s.name}=", 0) for s, _ in indices}
+            conditions: list[Condition] = []
+            for symbol, dim in indices:
+                if dim.ordered:
+                    here = (f"{symbol.name}=", 0)
+                    conditions += [(("", 0), here), (here, (size_base(dim.name), -1))]
+            yield square(algebra, part, env, tuple(conditions))
+    plain: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
+    for part in sums_in(identity.gap):
+        if part.free_symbols & set(plain) == part.free_symbols & indices_in(part):
+            yield square(algebra, part, plain, ())
+
+
+def indices_in(expr: Expr) -> set[Expr]:
+    """Return the index symbols of an expression that it does not bind itself."""
+    bound = {s for node in walk(expr) for s in bound_symbols(node)}
+    return {s for s in expr.free_symbols if s.is_integer and not s.is_positive} - bound
+
+
+def sums_in(expr: Expr) -> Iterator[Expr]:
+    """Yield the sums that are factors or squared below an expression."""
+    for node in walk(expr):
+        parts = node.args if node.is_Mul else (node.base,) if node.is_Pow else ()
+        for part in parts:
+            inner = part.base if part.is_Pow else part
+            if is_sum(inner):
+                yield inner
+
+
+def is_sum(expr: Expr) -> bool:
+    """Tell whether an expression is a sum, of two or of many."""
+    return bool(expr.is_Add) or kind(expr) == "Sum"
+
+
+def binomials(algebra: Algebra, term: Term) -> Iterator[Fact]:
+    """Yield (a - b)^2 and (a + b)^2 for the pairs of odd factors of a monomial."""
+    odd = [a for a, p in term.factors.items() if p % 2 and not at_least_zero(algebra, a)]
+    for a, b in combinations(odd if len(odd) < 4 else (), 2):
+        for sign in (1, -1):
+            ends = [atom_terms(a, 2), atom_terms(b, 2)]
+            cross = Term(Fraction(2 * sign), {a: 1, b: 1})
+            yield Fact((*ends, cross), "a square")
+
+
+def square(algebra: Algebra, expr: Expr, env: dict[Expr, Ix],
+           conditions: tuple[Condition, ...]) -> Fact:  # fmt: skip
+    """Return the square of an expression as a fact."""
+    guards = {(a, b): n - m for (a, m), (b, n) in conditions}
+    terms = lower(algebra, expr, env, guards)
+    pairs = (multiply(renamed(a), renamed(b)) for a in terms for b in terms)
+    params = frozenset(b for b, _ in env.values() if b.endswith("="))
+    return Fact(tuple(t for t in pairs if t is not None), "a square", params, conditions)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One side of a case split: what is known there, and what an atom is there.
+
+    Args:
+        fact: The sign that is assumed.
+        rewrite: The atom's value.
+    """
+
+    fact: Fact
+    rewrite: Rewrite
+
+
+def cases_of(algebra: Algebra, atom: Atom) -> list[Case]:
+    """Return the two cases of |x| or of a step at x, which together cover every x.
+
+    At the kink both cases hold for |x|; a step is 1 from 0 on, so its other case is x < 0.
+    """
+    name, places = atom
+    function = function_of(algebra, name)
+    if function not in ("abs", "step") or algebra.needs_position(name):
+        return []
+    inner = argument_of(algebra, atom)
+    found = []
+    for sign, word in ((1, ">="), (-1, "<=" if function == "abs" else "<")):
+        side = [replace_coef(t, sign * t.coef) for t in inner]
+        value = side if function == "abs" else [Term(Fraction(1))] if sign == 1 else []
+        fact = Fact(tuple(side), f"where what stands under the {NAMES[function]} is {word} 0",
+                    strict=word == "<")  # fmt: skip
+        found.append(Case(fact, Rewrite(name, places, frozenset(), tuple(value))))
+    return found
+
+
+def kinks(algebra: Algebra, terms: Iterable[Term]) -> list[Atom]:
+    """Return the steps and absolute values at free indices in some terms, steps first.
+
+    What stands under a root or a denominator counts; a state's own recurrence is not opened.
+    """
+    found: dict[Atom, str] = {}
+    waiting = [a for t in terms for a in t.factors]
+    seen = set(waiting)
+    while waiting:
+        atom = waiting.pop(0)
+        function = function_of(algebra, atom[0])
+        state = ":" not in atom[0] and algebra.needs_position(atom[0])
+        if state or function not in (*TABLE, "den"):
+            continue
+        if function in NAMES and not any(b.startswith("~") for b, _ in atom[1]):
+            found[atom] = function
+        inner = Normalizer(algebra, []).normal(argument_of(algebra, atom))
+        new = {a for t in inner.values() for a in t.factors} - seen
+        seen |= new
+        waiting += sorted(new)
+    return sorted(found, key=lambda a: found[a] != "step")
+
+
+NAMES = {"abs": "absolute value", "step": "step"}
