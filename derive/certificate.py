@@ -7,6 +7,7 @@ is short: each fact, the sign of each monomial, and `adds_up`, an identity of no
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +18,7 @@ from derive.normal import NormalForm, Normalizer, UndecidedError
 from derive.signs import term_above_zero, term_at_least_zero
 from derive.terms import Atom, Ix, Key, Term, canonical_key, multiply, renamed, substitute
 
-MAX_FACTORS, MAX_ROUNDS, MAX_ITEMS, MAX_TERMS, MAX_STEPS = 3, 4, 300, 60, 4000
+MAX_FACTORS, MAX_ROUNDS, MAX_ITEMS, MAX_TERMS, MAX_STEPS = 3, 4, 300, 60, 1500
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,11 @@ class Certificate:
 
 
 def certify(
-    normalizer: Normalizer, gap: NormalForm, facts: Sequence[Fact], strict: bool = False
+    normalizer: Normalizer,
+    gap: NormalForm,
+    facts: Sequence[Fact],
+    strict: bool = False,
+    end: float = float("inf"),
 ) -> Certificate | None:
     """Search for a certificate that a normal form is not negative (or above zero).
 
@@ -63,12 +68,15 @@ def certify(
         gap: The normal form.
         facts: What is known beside the ranges of functions.
         strict: Whether it must be above zero.
+        end: Clock time (`time.perf_counter`) after which it looks no deeper.
     """
     if not gap:
         return None if strict else Certificate(())
     if len(gap) > MAX_TERMS:
         return None
     for most in range(1, MAX_FACTORS + 1):
+        if time.perf_counter() > end:
+            return None
         found = _certify(_Search(normalizer, facts, most), gap, strict)
         if found is not None:
             return found

@@ -142,8 +142,8 @@ def argument_of(algebra: Algebra, atom: Atom) -> list[Term]:
 
 
 def rewrite_inside(self: Normalizer, term: Term) -> list[Term] | None:
-    """An assumption holds inside a nonlinearity or denominator too: name it by what is left."""
-    for atom, power in term.factors.items() if self.rewrites else ():
+    """What is assumed or unfolded holds under a nonlinearity too: name it by what is left."""
+    for atom, power in term.factors.items() if self.rewrites or self.unfolding else ():
         if atom not in self.inside:
             self.inside[atom] = _renamed_inside(self, atom)
         parts = self.inside[atom]
@@ -167,13 +167,17 @@ def _renamed_inside(self: Normalizer, atom: Atom) -> list[Term] | None:
     inner = argument_of(self.algebra, atom)
     folding = function not in ("sqrt", "den")
     before = Normalizer(self.algebra, [], folding=folding).normal(map(renamed, inner))
-    after = Normalizer(self.algebra, [], self.rewrites, folding=folding).normal(inner)
+    # the context is the one of the statement, and not of the term: the value stands by itself
+    context = self.edges if self.unfolding else []
+    after = Normalizer(self.algebra, context, self.rewrites, self.unfold, folding=folding).normal(
+        inner
+    )
     if {k: t.coef for k, t in before.items()} == {k: t.coef for k, t in after.items()}:
         return None
     left = list(after.values())
     if function == "den":
         return left
-    return named_function(Frame(self.algebra, {}, {}), function, left)
+    return named_function(Frame(self.algebra, {}, dict(self.edges)), function, left)
 
 
 def reduce_steps(self: Normalizer, term: Term) -> list[Term] | None:

@@ -41,7 +41,7 @@ class InequalityAttempt(_Attempt):
 
     def settled(self, left: NormalForm) -> tuple[str, str] | None:
         """Tell how a normal form of the difference proves the statement, if it does."""
-        found = certify(self.normalizer, left, self.facts, self.identity.strict)
+        found = certify(self.normalizer, left, self.facts, self.identity.strict, self.end)
         return None if found is None else ("inequality", found.why)
 
     def by_induction(self) -> tuple[str, str] | None:
@@ -65,7 +65,7 @@ class InequalityAttempt(_Attempt):
         if not Closure([*self.algebra.edges(), *edges]).consistent:
             return None
         base = self.reduce(env, edges, unfold=lambda a: bool(a[1]) and start in a[1])
-        if certify(self.normalizer, base, self.facts, self.identity.strict) is None:
+        if certify(self.normalizer, base, self.facts, self.identity.strict, self.end) is None:
             return None
         return self.step_from(symbol, start, direction)
 
@@ -86,5 +86,7 @@ class InequalityAttempt(_Attempt):
         # the hypothesis is taken to the same names as the step
         form = self.normalizer.normal(now)
         hypothesis = Fact(tuple(form.values()), "the inequality one position before")
-        found = certify(self.normalizer, left, (hypothesis, *self.facts), self.identity.strict)
+        found = certify(
+            self.normalizer, left, (hypothesis, *self.facts), self.identity.strict, self.end
+        )
         return None if found is None else found.why

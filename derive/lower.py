@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 
 import sympy as sp
 
-from derive.abstract import NAMED, Named, digest
+from derive.abstract import NAMED, Named, abstract, digest
 from derive.algebra import Algebra
 from derive.calculus import partial_derivative
 from derive.errors import DeriveError
@@ -26,6 +26,7 @@ from derive.terms import (
     fresh,
     multiply,
     renamed,
+    substitute,
 )
 
 
@@ -228,21 +229,34 @@ def on_product(frame: Frame, expr: Expr) -> list[Term]:
     edges: Guards = {(low[0], "?k"): -low[1], ("?k", high[0]): high[1]}
     inner = Frame(frame.algebra, {**frame.env, **env}, {**frame.edges, **edges})
     nf = inner.normalizer().normal(lower_in(inner, body))
-    free = {b for t in nf.values() for _, places in t.factors for b, _ in places} - {
-        "?r",
-        "?c",
-        "?k",
-    }
-    if any(b and not b.startswith(("#", "~")) for b in free):
-        raise DeriveError("the factors of a product may depend on its own index only")
+    extra = extras(frame, nf.values(), size == 1)
     constant = all(b != "?k" for t in nf.values() for _, places in t.factors for b, _ in places)
     # equal factors commute: the ascending product of a constant is written as the descending one
+    # (and so do the numbers of a product without axes)
     descending = kind(expr) == "DProduct" or constant
-    tag = content_name("Q" if descending else "P", list(nf.values()))
+    mapping: dict[str, Ix] = {b: (f"?{n}", 0) for n, b in enumerate(extra)}
+    terms = [t for s in nf.values() if (t := substitute(s, mapping)) is not None]
+    tag = content_name("Q" if descending else "P", terms)
     name = f"{tag}:{'' if size == 1 else size.name}"
-    NAMED.setdefault(name, Named(("?r", "?c", "?k"), tuple(nf.values())))
+    NAMED.setdefault(
+        name, Named(("?r", "?c", "?k", *(b for b, _ in mapping.values())), tuple(terms))
+    )
     ends = (high, low) if descending else (low, high)
-    return [one(1, (name, (frame.ix(i), frame.ix(j), *ends)))]
+    return [one(1, (name, (frame.ix(i), frame.ix(j), *ends, *((b, 0) for b in extra))))]
+
+
+def extras(frame: Frame, terms: Iterable[Term], scalar: bool) -> list[str]:
+    """Return the free indices that the factors of a product depend on, in a canonical order.
+
+    Raises:
+        DeriveError: If the factors of a matrix product have any, or if one is a position.
+    """
+    terms = list(terms)
+    _, places = abstract("product", terms)
+    free = [b for b, _ in places if b not in ("?r", "?c", "?k")]
+    if any(not scalar or is_position(frame, (b, 0)) for b in free):
+        raise DeriveError("the factors of a product may depend on its own index only")
+    return free
 
 
 def content_name(tag: str, terms: list[Term]) -> str:

@@ -72,12 +72,13 @@ class Normalizer:
         algebra: Algebra,
         edges: Edges,
         rewrites: Iterable[Rewrite] = (),
-        unfold: Callable[[Atom], bool] = lambda _: False,
+        unfold: Callable[[Atom], bool] | None = None,
         frozen: bool = False,
         folding: bool = True,
     ):
         self.frozen, self.folding = frozen, folding
-        self.algebra, self.rewrites, self.unfold = algebra, tuple(rewrites), unfold
+        self.algebra, self.rewrites = algebra, tuple(rewrites)
+        self.unfolding, self.unfold = unfold is not None, unfold or (lambda _: False)
         self.edges = [*algebra.edges(), *edges]
         self.context = Closure(self.edges)
         self.rules_used: set[str] = set()

@@ -30,6 +30,8 @@ from derive.support import Edges
 from derive.terms import Atom, Closure, Ix, Term, renamed
 
 MAX_ROUNDS, MAX_CASES = 3, 5
+MAX_SECONDS = 2.0
+"""Time after which a search for certificates and cases goes no further."""
 
 
 def prove(
@@ -102,6 +104,7 @@ class _Attempt:
         self.rules: set[str] = set()
         self.size, self.residual, self.reason = 0, 0, ""
         self.left: NormalForm = {}
+        self.end = time.perf_counter() + MAX_SECONDS
 
     def methods(self) -> tuple[Callable[[], tuple[str, str] | None], ...]:
         """Return the kinds of proof in the order in which they are tried."""
@@ -130,7 +133,7 @@ class _Attempt:
         return [*left, *right]
 
     def reduce(self, env: dict[Expr, Ix], edges: Edges, rewrites: Iterable[Rewrite] = (),
-               unfold: Callable[[Atom], bool] = lambda _: False) -> NormalForm:  # fmt: skip
+               unfold: Callable[[Atom], bool] | None = None) -> NormalForm:  # fmt: skip
         """Return the normal form of the difference in a context."""
         normalizer = Normalizer(self.algebra, edges, (*self.assumed, *rewrites), unfold)
         folds = sum(map(len, self.algebra.folds.values()))
@@ -192,7 +195,7 @@ class _Attempt:
 
     def by_cases(self, depth: int = MAX_CASES) -> tuple[str, str] | None:
         """Split on the sign of what stands under an absolute value or a step, at free indices."""
-        cases = self.cases(self.left) if depth else []
+        cases = self.cases(self.left) if depth and time.perf_counter() < self.end else []
         if not cases:
             return None
         for case in cases:
@@ -219,7 +222,7 @@ class _Attempt:
         """Tell whether a fact has a certificate from what is known."""
         normalizer = Normalizer(self.algebra, self.edges, self.assumed)
         form = normalizer.normal(renamed(t) for t in fact.terms)
-        return certify(normalizer, form, self.facts, fact.strict) is not None
+        return certify(normalizer, form, self.facts, fact.strict, self.end) is not None
 
     def outermost(self, terms: NormalForm) -> set[Atom]:
         """Return the recurrent atoms to unfold next: latest forward, earliest adjoint."""

@@ -220,7 +220,7 @@ def _peeled(atom: Atom, end: int) -> list[Term]:
     Slot 2 is the leftmost factor, at position ``first`` both ascending (P) and descending (Q);
     slot 3 the rightmost, at ``last``.
     """
-    name, (row, col, first, last) = atom
+    name, (row, col, first, last, *extra) = atom
     named, middle = NAMED[name], fresh()
     dim = name.split(":")[2]  # the size of the matrices, "" for scalars
     step = 1 if name[0] == "P" else -1
@@ -233,10 +233,11 @@ def _peeled(atom: Atom, end: int) -> list[Term]:
     out = []
     for body in map(renamed, named.terms):
         at = atom[1][end]
-        factor = substitute(body, {"?r": outer[0], "?c": outer[1], "?k": at})
+        params = {f"?{n}": ix for n, ix in enumerate(extra)}
+        factor = substitute(body, {"?r": outer[0], "?c": outer[1], "?k": at, **params})
         if factor is None or not factor.guard(low, high):
             continue
-        factor.times((name, rest_places))
+        factor.times((name, (*rest_places, *extra)))
         if dim:
             factor.bound[middle] = dim
         out.append(factor)
