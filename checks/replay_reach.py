@@ -11,6 +11,8 @@ from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
+from flint import arb
+
 from derive.checks.cells import Rows, gradient_norm
 from derive.checks.recipes import MAX_SEED, Measured, Recipe, Request
 from derive.errors import DeriveError
@@ -70,6 +72,13 @@ def measured(kind: str, seed: int, inputs: int, hidden: int, forget_bias: float 
     return exact_parameters(cell), rows, float(gradient.double().norm())
 
 
+@lru_cache(maxsize=256)
+def enclosed(bits: int, *recipe: Any) -> arb:
+    """Return the norm of the exact gradient of a recipe's run, once for all entries that ask."""
+    parameters, rows, _ = measured(*recipe)
+    return gradient_norm(recipe[0], parameters, rows, bits)
+
+
 def reach(request: Request) -> Mapping[str, Callable[[], Measured]]:
     """Return the norm of the gradient of h.sum() at the first input, for ``at = { T = 40 }``.
 
@@ -83,10 +92,10 @@ def reach(request: Request) -> Mapping[str, Callable[[], Measured]]:
             raise DeriveError(f"{kind} has no forget gate; forget_bias is for the lstm")
         steps = request.length("T", MAX_STEPS)
         start = None if bias is None else float(bias)
-        parameters, rows, run = measured(kind, seed, inputs, hidden, start, steps)
+        recipe = (kind, seed, inputs, hidden, start, steps)
         return Measured(
-            (lambda bits: gradient_norm(kind, parameters, rows, bits),),
-            lambda: [run],
+            (lambda bits: enclosed(bits, *recipe),),
+            lambda: [measured(*recipe)[2]],
             steps * inputs,
             f"torch.nn.{KINDS[kind]} in float32, its gradient's norm in float64",
         )

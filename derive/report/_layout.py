@@ -162,7 +162,7 @@ def slide_cell(found: list[tuple[Printed, Expected]]) -> Cell:
 
 def quantities(found: list[Printed], room: int) -> str:
     """Return the quantities on a slide, each once, plain names first, as many as fit."""
-    names = list(dict.fromkeys(PLACE.sub("", p.quantity) for p in found if p.quantity))
+    names = list(dict.fromkeys(without_place(p.quantity) for p in found if p.quantity))
     names.sort(key=lambda name: not name.isidentifier())
     shown = ""
     for place, name in enumerate(names):
@@ -171,6 +171,12 @@ def quantities(found: list[Printed], room: int) -> str:
             return f"{shown}, …" if shown else longer[: room - 1] + "…"
         shown = longer
     return shown
+
+
+def without_place(name: str) -> str:
+    """Return a quantity's name without the entry; a derivative keeps what it is by."""
+    short = PLACE.sub("", name)
+    return name if re.search(r"/d\w+$", short) else short
 
 
 # the last lines
