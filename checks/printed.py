@@ -138,7 +138,7 @@ def judge(
     if shown.vague and interval is None:
         _, bounds = climb(value, rounding(shown))
         status: Status = "undecided"
-        note = f"undecided: {shown.vague!r} needs an interval in the case"
+        note = f"undecided: {shown.vague.strip()!r} needs an interval in the case"
     elif interval and not is_about(interval, shown):
         _, bounds = climb(value, rounding(shown))
         status, note = "wrong", f"the stated interval is not one about {shown.text}"
