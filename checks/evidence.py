@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from derive import syntax as S
-from derive.checks import finite_difference
+from derive.checks import finite_difference, monte_carlo
 from derive.checks.bench import PINS, Bench, Point, bench, canonical, point
 from derive.checks.compare import compare, rounding
 from derive.checks.sides import entries, has_derivative
@@ -60,6 +60,10 @@ def evidence_for(
     if is_count(identity.syntax.lhs) or is_count(identity.syntax.rhs):
         here = bench(identity.system, givens, sizes, seed, dtype)
         return counts(identity, here) if kinds is None or "module" in kinds else []
+    if monte_carlo.is_random(identity):
+        if kinds is not None and "monte_carlo" not in kinds:
+            return []
+        return monte_carlo.evidence(identity, sizes, seed, tuple(assumes))
     turned = oriented(identity)
     there = reachable(identity, givens, sizes, seed, dtype, assumes, PINS)
     if turned is None or there is None:

@@ -54,8 +54,9 @@ def random_sizes(system: System, seed: int) -> dict[str, int]:
     return dict(zip(names, rng.sample(pool, len(names)), strict=True))
 
 
-def random_givens(system: System, sizes: Mapping[str, int], seed: int,
-                  dtype: Any = np.float64, attempt: int = 0) -> dict[str, np.ndarray[Any, Any]]:  # fmt: skip
+def random_givens(
+    system: System, sizes: Mapping[str, int], seed: int, dtype: Any = np.float64, attempt: int = 0
+) -> dict[str, np.ndarray[Any, Any]]:
     """Return seeded values for every given tensor and every given initial row.
 
     Parameters are scaled by the root of their last size, so that states stay of order one at any

@@ -35,11 +35,19 @@ class Definition:
 Lower = Callable[["Algebra", Expr, dict[Expr, Ix], Guards], list[Term]]
 
 
+@dataclass(frozen=True)
+class Signs:
+    """Tensors all of whose entries are assumed not to be negative, or to be positive."""
+
+    nonnegative: frozenset[str] = frozenset()
+    positive: frozenset[str] = frozenset()
+
+
 class Algebra:
     """Definitions and supports of one system, made on demand and kept."""
 
-    def __init__(self, system: System, lower: Lower):
-        self.system, self.lower = system, lower
+    def __init__(self, system: System, lower: Lower, signs: Signs):
+        self.system, self.lower, self.signs = system, lower, signs
         self.prefer: frozenset[str] = frozenset()
         self.opened: set[str] = set()
         self.made: dict[str, Definition | None] = {}

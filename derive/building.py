@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from derive import syntax as S
 from derive.elaborate import Elaborator
-from derive.equation import Equation, System
+from derive.equation import Equation, Moments, System, moment_indices
 from derive.errors import DeriveError, nearest
-from derive.index import Dim, Tensor, affine
+from derive.index import Dim, Expr, Tensor, affine
 from derive.nodes import entry_indices, tensor_name
 from derive.parse import parse_expression, parse_statement
 from derive.scope import Scope, free_names
@@ -27,6 +27,7 @@ def build_system(
     targets: tuple[str, ...] = (),
     onehot: tuple[str, ...] = (),
     initial: Mapping[str, str] | None = None,
+    random: Mapping[str, Mapping[str, str]] | None = None,
     meanings: Mapping[str, str] | None = None,
     positions: tuple[str, ...] = ("T",),
     convention: str = "row",
@@ -44,6 +45,8 @@ def build_system(
         targets: Names of the target tensors.
         onehot: Names of the targets whose rows are one-hot.
         initial: ``zeros`` or ``given`` by state.
+        random: ``mean`` (and ``variance``, ``third``, ``fourth``: central moments) of each tensor
+            whose entries are random and independent: numbers, or names of given tensors.
         meanings: One line each for listings.
         positions: The sizes that are position axes.
         convention: ``row`` or ``column``.
@@ -63,10 +66,14 @@ def build_system(
         builder.declare_state(statement, shapes)
     builder.equations = [builder.equation(text) for text in equations]
     builder.fill_initial(dict(initial or {}))
+    builder.declare_random(random or {})
     builder.add_losses(losses or {})
     for text in derived:
         builder.add_derived(text)
     return builder.system()
+
+
+MOMENTS = ("mean", "variance", "third", "fourth")
 
 
 def _items(text: str) -> list[S.Item]:
@@ -110,6 +117,7 @@ class _Builder:
         self.losses: dict[str, Equation] = {}
         self.derived: list[Equation] = []
         self.initial: dict[str, str] = {}
+        self.random: dict[str, Moments] = {}
 
     def shape(self, name: str, sizes: tuple[str, ...]) -> tuple[Dim, ...]:
         """Return the dims of a declared shape."""
@@ -307,6 +315,34 @@ class _Builder:
                 self.initial[name] = initial.get(name, "given")
         self.equations = [replace(e, tensor=self.tensors[e.tensor.name]) for e in self.equations]
 
+    def declare_random(self, random: Mapping[str, Mapping[str, str]]) -> None:
+        """Declare the moments of the random tensors."""
+        computed = {e.tensor.name for e in self.equations}
+        for name, moments in random.items():
+            if name not in self.tensors or name in computed:
+                known = [n for n in self.tensors if n not in computed]
+                raise DeriveError(f"{self.name}: random {name!r} is not a given tensor",
+                                  hint=nearest(name, known))  # fmt: skip
+            unknown = [m for m in moments if m not in MOMENTS]
+            if unknown or "mean" not in moments:
+                raise DeriveError(
+                    f"{self.name}: random {name} takes {', '.join(MOMENTS)} (mean at least); "
+                    f"found {sorted(moments)}"
+                )
+            read = {m: self.moment(name, text) for m, text in moments.items()}
+            self.random[name] = Moments(**read)
+
+    def moment(self, name: str, text: str) -> Expr:
+        """Read a moment: a number, or a given scalar or tensor of the shape of ``name``."""
+        tensor, elaborator = self.tensors[name], self.elaborator(text)
+        val = elaborator.value(parse_expression(text, elaborator.scope.is_name), {})
+        if val.axes and val.axes != tensor.dims:
+            raise elaborator.fail(
+                parse_expression(text, elaborator.scope.is_name),
+                f"a moment of {name} is a scalar or has shape {tensor.shape}; found {val.shape}",
+            )
+        return val.build(moment_indices(tensor) if val.axes else ())
+
     def add_losses(self, losses: Mapping[str, str]) -> None:
         """Add the scalar losses; each is an equation for ``L``."""
         if not losses:
@@ -347,4 +383,5 @@ class _Builder:
             tuple(self.derived),
             self.initial,
             self.convention,
+            random=self.random,
         )

@@ -70,6 +70,7 @@ SYSTEM = {
     "targets": texts,
     "onehot": texts,
     "initial": Key(Entry.string_map),
+    "random": Key(lambda entry: {n: e.string_map() for n, e in entry.table().items()}),
     "meanings": Key(Entry.string_map),
     "positions": texts,
     "convention": Key(Entry.string, allowed=("row", "column")),

@@ -14,8 +14,9 @@ from fractions import Fraction
 
 from derive.facts import Fact, binomials, ranges_of
 from derive.lp import combine
+from derive.naming import opened
 from derive.normal import NormalForm, Normalizer, UndecidedError
-from derive.signs import term_above_zero, term_at_least_zero
+from derive.signs import at_least_zero, term_above_zero, term_at_least_zero
 from derive.terms import Atom, Ix, Key, Term, canonical_key, multiply, renamed, substitute
 
 MAX_FACTORS, MAX_ROUNDS, MAX_ITEMS, MAX_TERMS, MAX_STEPS = 3, 4, 300, 60, 1500
@@ -60,6 +61,7 @@ def certify(
     facts: Sequence[Fact],
     strict: bool = False,
     end: float = float("inf"),
+    factors: int = MAX_FACTORS,
 ) -> Certificate | None:
     """Search for a certificate that a normal form is not negative (or above zero).
 
@@ -69,15 +71,17 @@ def certify(
         facts: What is known beside the ranges of functions.
         strict: Whether it must be above zero.
         end: Clock time (`time.perf_counter`) after which it looks no deeper.
+        factors: How many facts a product may hold.
     """
     if not gap:
         return None if strict else Certificate(())
+    gap = cleared(normalizer, gap)
     if len(gap) > MAX_TERMS:
         return None
-    for most in range(1, MAX_FACTORS + 1):
+    for most in range(1, factors + 1):
         if time.perf_counter() > end:
             return None
-        found = _certify(_Search(normalizer, facts, most), gap, strict)
+        found = _certify(_Search(normalizer, facts, most, end), gap, strict)
         if found is not None:
             return found
     return None
@@ -102,6 +106,29 @@ def _certify(search: _Search, gap: NormalForm, strict: bool) -> Certificate | No
     return None
 
 
+def cleared(normalizer: Normalizer, gap: NormalForm) -> NormalForm:
+    """Multiply denominators out that are never negative (and not zero, as they are denominators).
+
+    A form is as positive as its product with a positive number.
+    """
+    algebra = normalizer.algebra
+    lowest: dict[Atom, int] = {}
+    for term in gap.values():
+        for atom, power in term.factors.items():
+            bound = any(b in term.bound for b, _ in atom[1])
+            if power < 0 and not bound and at_least_zero(algebra, atom):
+                lowest[atom] = min(power, lowest.get(atom, 0))
+    if not lowest:
+        return gap
+    parts = []
+    for term in gap.values():
+        whole = term.copy()
+        for atom, power in lowest.items():
+            whole.times(atom, -power)
+        parts += opened(whole)
+    return normalizer.normal(parts)
+
+
 def adds_up(certificate: Certificate, gap: NormalForm) -> bool:
     """Check that the products of a certificate add up to a normal form exactly."""
     left = {key: term.coef for key, term in gap.items()}
@@ -119,9 +146,9 @@ Instances = tuple[tuple[Fact, dict[str, Ix]], ...]
 class _Search:
     """Proposes products around the monomials of a difference."""
 
-    def __init__(self, normalizer: Normalizer, facts: Sequence[Fact], most: int):
+    def __init__(self, normalizer: Normalizer, facts: Sequence[Fact], most: int, end: float):
         self.normalizer, self.facts = normalizer, list(facts)
-        self.most, self.steps = most, 0
+        self.most, self.steps, self.end = most, 0, end
         self.items: list[Item] = []
         self.proposed: set[Key] = set()
         self.contents: dict[object, int] = {}
@@ -131,7 +158,7 @@ class _Search:
         """Ask for multiples of the items that add up to the difference."""
         columns = [{k: t.coef for k, t in item.form.items()} for item in self.items]
         target = {k: t.coef for k, t in gap.items()}
-        found = combine(columns, target)
+        found = combine(columns, target, self.end)
         if found is None:
             return None
         certificate = self.certificate(found)
@@ -143,7 +170,7 @@ class _Search:
                 less = dict(target)
                 for key, value in columns[j].items():
                     less[key] = less.get(key, Fraction(0)) - amount * value
-                found = combine(columns, {k: v for k, v in less.items() if v})
+                found = combine(columns, {k: v for k, v in less.items() if v}, self.end)
                 if found is not None:
                     found[j] = found.get(j, Fraction(0)) + amount
                     return self.certificate(found)
@@ -168,7 +195,8 @@ class _Search:
         """Divide a monomial by heads of facts, and propose what comes out."""
         self.propose(rest, chosen)
         self.steps += 1
-        if len(chosen) == self.most or len(self.items) > MAX_ITEMS or self.steps > MAX_STEPS:
+        spent = self.steps > MAX_STEPS or time.perf_counter() > self.end
+        if len(chosen) == self.most or len(self.items) > MAX_ITEMS or spent:
             return
         for number in range(start, len(heads)):
             fact, head = heads[number]

@@ -21,10 +21,12 @@ from derive.functions import TABLE
 from derive.index import Expr, affine
 from derive.nodes import (
     Detach,
+    Expect,
     Partial,
     Power,
     Total,
     degree,
+    freshen,
 )
 from derive.scope import MAX_BITS, MAX_DEGREE, Env, Val, full_sum
 
@@ -204,7 +206,7 @@ class Elaborator(BinderReader):
             (val,) = self.values(node, env, 1)
             return Val(val.axes, lambda i: apply(val.build(i)), val.turned)
         known = [*TABLE, *S.BINDER_CALLS, "delta", "diag", "eye", "count", "sqnorm", "norm",
-                 "detach", "min", "max", "relu", "where"]  # fmt: skip
+                 "E", "Var", "Cov", "detach", "min", "max", "relu", "where"]  # fmt: skip
         raise self.fail(node, f"unknown function {node.func!r}", nearest(node.func, known))
 
     def values(self, node: S.Call, env: Env, count: int) -> list[Val]:
@@ -296,7 +298,7 @@ class Elaborator(BinderReader):
         if len(node.args) != 3 or not isinstance(node.args[0], S.Condition):
             raise self.fail(node, "where takes a comparison and two values",
                             "write where(a <= b, x, y)")  # fmt: skip
-        test, *args = node.args
+        test, args = node.args[0], node.args[1:]
         left, right = (self.scalar(n, env) for n in (test.left, test.right))
         yes, no = (self.value(a, env) for a in args)
         if test.shift:  # a < b is what is left of b <= a
@@ -318,6 +320,28 @@ class Elaborator(BinderReader):
         """``relu(x)``: max(x, 0), entry by entry."""
         (val,) = self.values(node, env, 1)
         return Val(val.axes, lambda i: (val.build(i) + TABLE["abs"](val.build(i))) / 2, val.turned)
+
+    def call_E(self, node: S.Call, env: Env) -> Val:  # noqa: N802 - the name in statements
+        """``E(x)``: the expected value, entry by entry, over the system's random tensors."""
+        (val,) = self.values(node, env, 1)
+        return Val(val.axes, lambda i: Expect(val.build(i)), val.turned)
+
+    def call_Cov(self, node: S.Call, env: Env) -> Val:  # noqa: N802 - the name in statements
+        """``Cov(x, y)``: E(x y) - E(x) E(y), entry by entry."""
+        left, right = self.values(node, env, 2)
+        product = self.elementwise(S.Bin("*", *node.args, span=node.span), left, right)
+
+        def build(i: tuple[Expr, ...]) -> Expr:
+            x, y = (v.build(i[len(i) - len(v.axes) :]) for v in (left, right))
+            again = [freshen(e, self.renewed) for e in (x, y)]
+            return Expect(product.build(i)) - Expect(again[0]) * Expect(again[1])
+
+        return Val(product.axes, build, product.turned)
+
+    def call_Var(self, node: S.Call, env: Env) -> Val:  # noqa: N802 - the name in statements
+        """``Var(x)``: E(x^2) - E(x)^2, entry by entry."""
+        self.values(node, env, 1)
+        return self.call_Cov(S.Call("Cov", (*node.args, *node.args), span=node.span), env)
 
     def call_count(self, node: S.Call, env: Env) -> Val:
         """``count(W, b)``: how many scalars these tensors hold."""

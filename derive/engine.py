@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from derive.algebra import Algebra
+from derive.algebra import Algebra, Signs
 from derive.equation import System
 from derive.lower import lower
 
+NO_SIGNS = Signs()
 
-@lru_cache(maxsize=64)
-def algebra_of(system: System) -> Algebra:
-    """Return the algebra of a system (with its selected loss)."""
-    return Algebra(system, lower)
+
+@lru_cache(maxsize=128)
+def algebra_of(system: System, signs: Signs = NO_SIGNS) -> Algebra:
+    """Return the algebra of a system (with its selected loss), where some signs are assumed."""
+    return Algebra(system, lower, signs)

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import sympy as sp
 
 from derive.errors import DeriveError, nearest
-from derive.index import Dim, Expr, Tensor, affine
+from derive.index import Dim, Expr, Tensor, affine, index_symbol
 from derive.nodes import entry_indices, tensor_name, walk
 from derive.scope import Scope
 
@@ -42,6 +42,32 @@ class Equation:
         return tuple(dict.fromkeys(found))
 
 
+def moment_indices(tensor: Tensor) -> tuple[sp.Symbol, ...]:
+    """Return the index symbols at which the moments of a tensor's entries are written."""
+    return tuple(index_symbol(f"entry{i}'") for i in range(len(tensor.dims)))
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What is known of a random tensor, whose entries are independent of all others.
+
+    Args:
+        mean: A number, or a given scalar or tensor of the same shape.
+        variance: Likewise; None if it is not known (then no product of entries has a known mean).
+        third: Third central moment.
+        fourth: Fourth central moment.
+    """
+
+    mean: Expr
+    variance: Expr | None = None
+    third: Expr | None = None
+    fourth: Expr | None = None
+
+    def central(self, order: int) -> Expr | None:
+        """Return a central moment, None if it is not known."""
+        return (None, None, self.variance, self.third, self.fourth)[order] if order < 5 else None
+
+
 @dataclass(frozen=True)
 class System:
     """A model in index notation.
@@ -54,6 +80,8 @@ class System:
         losses: Scalar expressions by name, as equations for the scalar ``L``.
         derived: Quantities defined from adjoints (such as the contribution of one use).
         initial: ``zeros`` or ``given`` by state; a state that reads t-1 has one.
+        random: What is known of the tensors whose entries are random and independent. A moment is a
+            number, or names a given scalar or a given tensor of the same shape.
         convention: ``row`` or ``column``.
         loss: The selected loss, whose ``L`` the equations hold; "" if none.
     """
@@ -67,6 +95,7 @@ class System:
     initial: Mapping[str, str] = field(default_factory=dict)
     convention: str = "row"
     loss: str = ""
+    random: Mapping[str, Moments] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check single assignment and causality."""
@@ -107,6 +136,13 @@ class System:
     def scope(self) -> Scope:
         """The names that statements about this system may use."""
         return Scope(self.dims, self.tensors, self.convention)
+
+    @cached_property
+    def variances(self) -> frozenset[str]:
+        """The given tensors that are even central moments: never negative."""
+        named = (m for r in self.random.values() for m in (r.variance, r.fourth) if m is not None)
+        names = (tensor_name(n) for m in named for n in walk(m))
+        return frozenset(n for n in names if n is not None)
 
     @cached_property
     def by_name(self) -> dict[str, Equation]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import cached_property
 
+from derive.draws import Drawn, expected
 from derive.equation import System
 from derive.errors import DeriveError
 from derive.functions import TABLE
@@ -58,7 +60,14 @@ class Explicit:
         self.busy: set[Entry] = set()
         self.sweeps: dict[Entry, Partials] = {}
         self.assumed: dict[tuple[Entry, Entry], tuple[Expr, Env]] = {}
-        self.fixed = self._fixed(overrides, shared or {})
+        self.overrides, self.shared = overrides, shared or {}
+        self.fixed = self._fixed(overrides, self.shared)
+
+    @cached_property
+    def drawn(self) -> Explicit:
+        """The same system over polynomials in its random entries."""
+        ring = Drawn(self.ring, frozenset(self.system.random))
+        return Explicit(self.system, self.sizes, ring, self.overrides, self.shared)
 
     def _fixed(self, overrides: tuple[Identity, ...], shared: Env) -> dict[Entry, tuple[Expr, Env]]:
         """Return the entries that assumptions fix, with their right sides."""
@@ -338,4 +347,5 @@ ROWS: dict[str, Callable[[Explicit, Expr, Env], Dual]] = {
     "Partial": lambda w, e, env: (w.local_derivative(e, env), {}),
     "Product": _matrix_product,
     "DProduct": _matrix_product,
+    "Expect": lambda w, e, env: (expected(w, e, env), {}),
 }

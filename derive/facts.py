@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 
-from derive.algebra import Algebra
+from derive.algebra import Algebra, Signs
 from derive.folding import argument_of
 from derive.functions import TABLE
 from derive.index import Expr
 from derive.lower import lower
 from derive.naming import replace_coef
-from derive.nodes import bound_symbols, kind, walk
+from derive.nodes import bound_symbols, entry_indices, kind, tensor_name, walk
 from derive.normal import Normalizer, Rewrite
 from derive.ranges import context_edges
 from derive.signs import at_least_zero, function_of
@@ -81,8 +81,10 @@ RANGES: tuple[Row, ...] = (
     ("abs", "|x| - x >= 0", False, False, lambda g, a: _beside(g, a, -1)),
     ("abs", "|x| + x >= 0", False, False, lambda g, a: _beside(g, a, 1)),
 )
-"""Function, reason, whether above zero, whether for odd powers alone, the sum of terms. Values that are never negative by
-themselves (exp, sigmoid, roots, ...) need no row: `derive.signs` knows them."""
+"""Function, reason, whether above zero, whether for odd powers alone, the sum of terms.
+
+Values that are never negative by themselves (exp, sigmoid, roots, ...) need no row:
+`derive.signs` knows them."""
 
 
 def ranges_of(algebra: Algebra, atom: Atom, power: int) -> Iterator[Fact]:
@@ -119,6 +121,24 @@ def assumed(algebra: Algebra, identity: Identity, fixed: frozenset[str]) -> Fact
     guards = {(a, b): n - m for (a, m), (b, n) in edges}
     terms = lower(algebra, identity.gap, env, guards)
     return Fact(tuple(terms), f"{identity.text} (assumed)", params, conditions, identity.strict)
+
+
+def signs_of(stated: Iterable[Identity], fixed: frozenset[str]) -> Signs:
+    """Return the tensors of whose sign the assumptions speak as a whole: c > 0, f[k,j] >= 0."""
+    found: dict[bool, set[str]] = {False: set(), True: set()}
+    for identity in stated:
+        below = identity.relation[0] == "<"
+        small, large = (identity.lhs, identity.rhs)[:: 1 if below else -1]
+        if identity.relation == "=" or small != 0 or identity.conditions:
+            continue
+        name, indices = tensor_name(large), entry_indices(large)
+        free = {s for s, _ in identity.free}
+        if name is not None and set(indices) == free and len(indices) == len(free):
+            # a state's initial values are not among the positions of a free index
+            initial = identity.system.tensors[name].first < 0
+            if not initial and not any(s.name in fixed for s in free):
+                found[identity.strict].add(name)
+    return Signs(frozenset(found[False] | found[True]), frozenset(found[True]))
 
 
 def squares(algebra: Algebra, identity: Identity) -> Iterator[Fact]:

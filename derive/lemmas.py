@@ -79,6 +79,9 @@ def has_position(identity: Identity) -> bool:
 
 def check_assumption(algebra: Algebra, text: str, name: str, places: tuple[Ix, ...]) -> None:
     """Refuse to assume a value that an equation computes: its derivative would stay another."""
+    if name in algebra.system.random:
+        raise DeriveError(f"an assumption cannot fix a random entry; {name} is random", text=text,
+                          at=0, hint="assume its mean or its variance")  # fmt: skip
     computed = name in algebra.system.by_name or name in algebra.system.derived_by_name
     initial = bool(places) and places[0][0] == "" and places[0][1] < 0
     if computed and not initial:

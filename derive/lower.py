@@ -12,6 +12,7 @@ from derive.abstract import NAMED, Named, abstract, digest
 from derive.algebra import Algebra
 from derive.calculus import partial_derivative
 from derive.errors import DeriveError
+from derive.expect import expectation
 from derive.functions import TABLE
 from derive.index import Expr, affine
 from derive.naming import Frame, bind, inverse, name_of, named_function, one
@@ -293,6 +294,7 @@ ROWS: dict[str, Callable[[Frame, Expr], list[Term]]] = {
     "Partial": on_partial,
     "Detach": lambda f, e: lower_in(f, e.args[0]),
     "Power": on_symbolic_power,
+    "Expect": lambda f, e: expectation(f, e.args[0]),
     "Product": on_product,
     "DProduct": on_product,
     "Softmax": on_softmax,

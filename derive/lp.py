@@ -6,20 +6,25 @@ columns that a sign alone excludes, and Bland's rule keeps the simplex method fr
 
 from __future__ import annotations
 
+import time
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
-Column = Mapping[Hashable, Fraction]
-MAX_CELLS = 60_000
+Column = Mapping[Any, Fraction]
+MAX_CELLS = 40_000
 """Largest tableau that is tried."""
+STEEP = 300
 
 
-def combine(columns: Sequence[Column], target: Column) -> dict[int, Fraction] | None:
+def combine(columns: Sequence[Column], target: Column,
+            end: float = float("inf")) -> dict[int, Fraction] | None:  # fmt: skip
     """Return non-negative numbers x with sum x_j columns_j = target, None if there are none.
 
     Args:
         columns: Sparse columns, by row key.
         target: The sparse right side.
+        end: Clock time (`time.perf_counter`) at which it gives up.
 
     Returns:
         The positive x_j by column number; None also where the problem is larger than is tried.
@@ -30,7 +35,7 @@ def combine(columns: Sequence[Column], target: Column) -> dict[int, Fraction] | 
     rows = list(dict.fromkeys([*target, *(k for j in alive for k in columns[j])]))
     if len(rows) * (len(alive) + 1) > MAX_CELLS:
         return None
-    return _simplex([columns[j] for j in alive], alive, rows, target)
+    return _simplex([columns[j] for j in alive], alive, rows, target, end)
 
 
 def presolve(columns: Sequence[Column], target: Column) -> list[int] | None:
@@ -56,7 +61,7 @@ def presolve(columns: Sequence[Column], target: Column) -> list[int] | None:
 
 
 def _simplex(columns: Sequence[Column], names: Sequence[int], rows: Sequence[Hashable],
-             target: Column) -> dict[int, Fraction] | None:  # fmt: skip
+             target: Column, end: float) -> dict[int, Fraction] | None:  # fmt: skip
     """Drive the artificial variables of phase one to zero."""
     zero, width = Fraction(0), len(columns)
     table: list[dict[int, Fraction]] = []
@@ -71,8 +76,14 @@ def _simplex(columns: Sequence[Column], names: Sequence[int], rows: Sequence[Has
     for row in table:
         for j, value in row.items():
             cost[j] = cost.get(j, zero) + value
+    pivots = 0
     while cost.get(-1, zero) > 0:
-        entering = min((j for j, v in cost.items() if 0 <= j < width and v > 0), default=None)
+        pivots += 1
+        if time.perf_counter() > end:
+            return None
+        able = [(v, -j) for j, v in cost.items() if 0 <= j < width and v > 0]
+        # the steepest column is quick; Bland's rule, the first one, never cycles
+        entering = (-max(able)[1] if pivots < STEEP else min(-j for _, j in able)) if able else None
         if entering is None:
             return None
         ratios = [(row.get(-1, zero) / row[entering], basis[i], i)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import isqrt
 
 from derive.abstract import NAMED, abstract, names_in
-from derive.algebra import Algebra
+from derive.algebra import Algebra, lead_of
 from derive.errors import DeriveError
 from derive.index import Expr, affine
 from derive.normal import Normalizer
@@ -179,7 +179,20 @@ def content(algebra: Algebra, terms: list[Term], root: int) -> tuple[Term, list[
     if not under.factors and under.coef == 1:
         return None
     left = (multiply(t, under) for t in rooted)
-    return outside, [t for t in left if t is not None]
+    return outside, [p for t in left if t is not None for p in opened(t)]
+
+
+def opened(term: Term) -> list[Term]:
+    """Write a denominator that came up into the numerator as the sum that it names."""
+    for (name, places), power in term.factors.items():
+        if name.startswith("den:") and power > 0 and lead_of(NAMED[name].terms) is None:
+            named, rest = NAMED[name], term.copy()
+            rest.times((name, places), -1)
+            mapping = dict(zip(named.params, places, strict=True))
+            parts = (substitute(renamed(t), mapping) for t in named.terms)
+            products = (multiply(rest, p) for p in parts if p is not None)
+            return [q for p in products if p is not None for q in opened(p)]
+    return [term]
 
 
 def as_roots(algebra: Algebra, term: Term) -> Term:

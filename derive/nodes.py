@@ -11,6 +11,7 @@
                     matrices x[i,j] for k = first, ..., last (ascending), leftmost first; DProduct:
                     descending; n = 1 for scalars
 ``Power(w, n)``     w to an index expression n
+``Expect(x)``       expected value of x over the system's random tensors
 ==================  ===============================================================================
 """
 
@@ -31,6 +32,7 @@ LogSumExp = sp.Function("LogSumExp")
 Product = sp.Function("Product")
 DProduct = sp.Function("DProduct")
 Power = sp.Function("Power")
+Expect = sp.Function("Expect")
 
 
 def kind(expr: Expr) -> str:

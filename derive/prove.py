@@ -14,17 +14,15 @@ from collections.abc import Callable, Iterable
 from derive.algebra import Algebra
 from derive.certificate import certify
 from derive.engine import algebra_of
-from derive.facts import Case, Fact, cases_of, kinks
+from derive.facts import Case, Fact, cases_of, kinks, signs_of
 from derive.facts import assumed as assumed_fact
 from derive.index import Expr
 from derive.lemmas import lemmas_at, rewrite_of
 from derive.lower import lower
-from derive.naming import Frame, named_function
 from derive.nodes import kind, tensor_name, walk
 from derive.normal import NormalForm, Normalizer, Rewrite, UndecidedError
 from derive.proof import Proof
 from derive.ranges import check_ranges, context_edges
-from derive.signs import function_of
 from derive.statement import Identity, read_statement
 from derive.support import Edges
 from derive.terms import Atom, Closure, Ix, Term, renamed
@@ -87,17 +85,15 @@ class _Attempt:
 
     def __init__(self, identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]):
         self.identity = identity
-        self.algebra: Algebra = algebra_of(identity.system)
         self.edges: Edges = context_edges(identity)
         # an assumption speaks of the claim's own index where it uses its name (keep[b] = 0)
         self.fixed = frozenset(s.name for s, d in identity.free if d.ordered)
         stated = [read_statement(identity.system, text) for text in assumes]
+        self.algebra: Algebra = algebra_of(identity.system, signs_of(stated, self.fixed))
         self.assumed = tuple(rewrite_of(self.algebra, a, self.fixed)
                              for a in stated if a.relation == "=")  # fmt: skip
-        self.facts: tuple[Fact, ...] = ()
-        for statement in stated:
-            if statement.relation != "=":
-                self.know(assumed_fact(self.algebra, statement, self.fixed))
+        self.facts: tuple[Fact, ...] = tuple(assumed_fact(self.algebra, a, self.fixed)
+                                             for a in stated if a.relation != "=")  # fmt: skip
         self.assumed_at = {s.name for a in stated for s, _ in a.free}
         self.using = using
         self.env: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
@@ -110,17 +106,6 @@ class _Attempt:
         """Return the kinds of proof in the order in which they are tried."""
         return (self.by_identity, self.by_induction, self.by_other_names, self.by_lemmas,
                 self.by_cases)  # fmt: skip
-
-    def know(self, fact: Fact) -> None:
-        """Add a fact; |x| is x where x is known not to be negative."""
-        self.facts = (*self.facts, fact)
-        values = named_function(Frame(self.algebra, {}, {}), "abs", list(fact.terms))
-        atoms = values[0].factors if len(values) == 1 and values[0].coef == 1 else {}
-        if list(atoms.values()) == [1] and not values[0].bound:
-            ((name, places),) = atoms
-            if function_of(self.algebra, name) == "abs":
-                self.assumed = (*self.assumed, Rewrite(name, places, fact.params, fact.terms,
-                                                       fact.conditions))  # fmt: skip
 
     def difference(self, env: dict[Expr, Ix], edges: Edges) -> list[Term]:
         """Lower lhs - rhs."""
@@ -191,18 +176,22 @@ class _Attempt:
         detail = f"the difference of the sides cancels to nothing ({self.size} terms)"
         return "support" if zero else "identity", detail
 
+    def quickly(self) -> tuple[str, str] | None:
+        """Try what takes little time."""
+        return self.by_identity()
+
     # case split
 
     def by_cases(self, depth: int = MAX_CASES) -> tuple[str, str] | None:
         """Split on the sign of what stands under an absolute value or a step, at free indices."""
         cases = self.cases(self.left) if depth and time.perf_counter() < self.end else []
         if not cases:
-            return None
+            return self.by_identity() if depth < MAX_CASES else None
         for case in cases:
             branch = copy.copy(self)
             branch.assumed = (*self.assumed, case.rewrite)
             branch.facts = (*self.facts, case.fact)
-            found = branch.rounds(()) or branch.by_cases(depth - 1)
+            found = branch.quickly() or branch.by_cases(depth - 1)
             self.rules |= branch.rules
             if found is None:
                 self.reason = f"undecided in the case {case.fact.why}"

@@ -78,6 +78,8 @@ class Values:
         else:
             rng = random.Random(f"{self.seed}:{name}:{index}")
             value = Fraction(rng.choice([-1, 1]) * rng.randint(11, 97), 100) * self.scale(name)
+            if name in self.system.variances:
+                value = abs(value)
         self.used.setdefault(name, {})[index] = value
         return value
 
@@ -87,6 +89,7 @@ def refute(
     assumes: tuple[Identity, ...] = (),
     seed: int = 0,
     sizes: Mapping[str, int] | None = None,
+    draws: int | None = None,
 ) -> Counterexample | None:
     """Search for a counterexample.
 
@@ -95,6 +98,7 @@ def refute(
         assumes: Assumptions that the points satisfy.
         seed: Which values.
         sizes: Only these sizes, or the ladder.
+        draws: How many points at each size; by default as many as the statement's kind needs.
 
     Returns:
         A point at which the balls of both sides are disjoint, or None.
@@ -103,7 +107,8 @@ def refute(
         return None  # an assumption about a derivative picks out no point that could be drawn
     ladder = [dict(sizes)] if sizes else list(size_ladder(identity.system))
     unequal = [s for s in (identity, *assumes) if s.relation != "="]
-    for draw, row in product(range(WIDE_DRAWS if unequal else DRAWS), ladder):
+    draws = draws or (WIDE_DRAWS if unequal else DRAWS)
+    for draw, row in product(range(draws), ladder):
         found = at_point(identity, assumes, row, WIDE_DRAWS * seed + draw)
         if found is not None:
             return found

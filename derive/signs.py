@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from derive.abstract import NAMED
 from derive.algebra import Algebra
 from derive.nodes import kind
@@ -26,51 +28,55 @@ def function_of(algebra: Algebra, name: str) -> str:
 
 def at_least_zero(algebra: Algebra, atom: Atom) -> bool:
     """Tell whether an atom is never negative: exp, sigmoid, roots, sizes, deltas, one-hot rows."""
-    return _signed(algebra, atom, NONNEGATIVE)
+    name = atom[0]
+    if name == "δ" or name in algebra.signs.nonnegative or above_zero(algebra, atom):
+        return True
+    if name.startswith(("den:", "val:")):
+        return sum_at_least_zero(algebra, NAMED[name].terms)
+    if name.startswith("^:"):
+        return at_least_zero(algebra, (name[2:], atom[1][:-2]))
+    tensor = algebra.system.tensors.get(name)
+    if tensor is not None and (tensor.onehot or name in algebra.system.variances):
+        return True
+    return computed(algebra, atom) and function_of(algebra, name) in NONNEGATIVE
 
 
 def above_zero(algebra: Algebra, atom: Atom) -> bool:
-    """Tell whether an atom is always positive: exp, sigmoid, sizes, sums of such terms."""
-    return _signed(algebra, atom, POSITIVE)
-
-
-def _signed(algebra: Algebra, atom: Atom, functions: tuple[str, ...]) -> bool:
+    """Tell whether an atom is always positive: exp, sigmoid, sizes, sums with such a term."""
     name = atom[0]
-    if name.startswith("#"):
+    if name.startswith("#") or name in algebra.signs.positive:
         return True
-    if name == "δ":
-        return functions is NONNEGATIVE
-    if name.startswith("den:"):
-        return all(_term(algebra, t, functions) for t in NAMED[name].terms)
+    if name.startswith(("den:", "val:")):
+        terms = NAMED[name].terms
+        return sum_at_least_zero(algebra, terms) and any(term_above_zero(algebra, t) for t in terms)
     if name.startswith("^:"):
-        base, at = name[2:], atom[1][:-2]
-        return _signed(algebra, (base, at), functions)
-    if name.startswith("val:"):
-        return all(_term(algebra, t, functions) for t in NAMED[name].terms)
-    tensor = algebra.system.tensors.get(name)
-    if tensor is not None and tensor.onehot:
-        return functions is NONNEGATIVE
-    if tensor is not None and algebra.needs_position(name):
-        # at an initial position the state is given, not a value of its function
-        base, offset = atom[1][0]
-        if base != "" or offset < 0:
-            return False
-    return function_of(algebra, name) in functions
+        return above_zero(algebra, (name[2:], atom[1][:-2]))
+    return computed(algebra, atom) and function_of(algebra, name) in POSITIVE
 
 
-def _term(algebra: Algebra, term: Term, functions: tuple[str, ...]) -> bool:
-    """Tell whether a term is a product of atoms of such a sign (even powers pass if >= 0 does)."""
-    even = functions is NONNEGATIVE
-    return term.coef > 0 and all(
-        (even and p % 2 == 0) or _signed(algebra, a, functions) for a, p in term.factors.items()
-    )
+def computed(algebra: Algebra, atom: Atom) -> bool:
+    """Tell whether an atom is a value of its function: at an initial position a state is given."""
+    name, places = atom
+    if ":" in name or not algebra.needs_position(name):
+        return True
+    base, offset = places[0]
+    return base == "" and offset >= 0
 
 
 def term_at_least_zero(algebra: Algebra, term: Term) -> bool:
     """Tell whether a term is never negative: a positive multiple of even powers and such atoms."""
-    return _term(algebra, term, NONNEGATIVE)
+    return term.coef > 0 and all(
+        p % 2 == 0 or at_least_zero(algebra, a) for a, p in term.factors.items()
+    )
 
 
 def term_above_zero(algebra: Algebra, term: Term) -> bool:
     """Tell whether a term is always positive (its sums are not empty: no guards)."""
-    return not term.guards and not term.pinned and _term(algebra, term, POSITIVE)
+    if term.guards or term.pinned or term.coef <= 0:
+        return False
+    return all(above_zero(algebra, a) for a in term.factors)
+
+
+def sum_at_least_zero(algebra: Algebra, terms: Sequence[Term]) -> bool:
+    """Tell whether a sum is of terms that are never negative."""
+    return all(term_at_least_zero(algebra, t) for t in terms)

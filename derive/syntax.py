@@ -2,8 +2,8 @@
 
 Grammar, loosest first: ``lhs = rhs [for cond, ...]`` (or <=, <, >=, > for =); ``+ -``; ``* / @``;
 unary ``-``; ``^`` or ``**``; postfix ``.T``; numbers, ``name``, ``name[i, t-1]``, ``f(...)``,
-``sum(t=a..b, j, body)``,
-``dX[..]/dY[..]``, ``partial X[..]/partial Y[..]``, parentheses.
+``sum(t=a..b, j, body)``, ``where(a <= b, x, y)``, ``dX[..]/dY[..]``,
+``partial X[..]/partial Y[..]``, parentheses.
 """
 
 from __future__ import annotations
