@@ -216,7 +216,7 @@ CASE = CASES["innopolis-week06"]
 VALUES = {(c.id, name): Values(c.group(name)) for c in CASES.values() for name in ("", *c.groups)}
 EXACT = [(c.id, e) for c in CASES.values() for e in c.expects
          if not e.replay and e.expected == "holds"]  # fmt: skip
-COUNTS = {"innopolis-week06": (83, 149), "idaho-s13": (106, 106)}
+COUNTS = {"innopolis-week06": (83, 149), "idaho-s13": (107, 107)}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -286,6 +286,18 @@ def test_changing_a_digit_of_a_given_is_caught() -> None:
             assert "refuted" in statuses, text
             changed += 1
     assert changed > 50
+
+
+def test_changing_a_given_weight_is_caught() -> None:
+    case = CASES["idaho-s13"]
+    for name in [n for n in case.groups if "w" in case.groups[n].givens]:
+        group = case.groups[name]
+        weight = group.givens["w"]
+        assert isinstance(weight, Fraction)
+        moved = replace(group, givens={**group.givens, "w": weight + Fraction(1, 10)})
+        expects = tuple(e for e in case.expects if e.group == name)
+        results = printed_results(replace(case, groups={name: moved}, expects=expects))
+        assert "refuted" in {r.verdict.name for r in results if r.claim.expected == "holds"}, name
 
 
 CHAIN = """\
