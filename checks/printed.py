@@ -95,6 +95,12 @@ def within(interval: Interval) -> Decide:
     return decide
 
 
+def is_about(interval: Interval, shown: Shown) -> bool:
+    """Tell whether an interval belongs to a shown number: as its middle, or as an end of it."""
+    low, high = interval
+    return shown.value in (low, high, (low + high) / 2)
+
+
 def exact_text(bounds: Enclosure | None, shown: Shown) -> str | None:
     """Return the exact value to a few more digits than printed, in the printed style."""
     if bounds is None:
@@ -123,7 +129,8 @@ def judge(
         shown: The number.
         value: Its exact value at a precision.
         mode: ``rounded``, or ``truncated`` where digits are meant to be cut off.
-        interval: What the exact value is held to in place of the digits.
+        interval: What the exact value is held to in place of the digits; the shown number is its
+            middle or an end of it, so that it says something about the number that stands there.
         where: Slide title, for the row.
         quantity: What it is, for the row.
         line: Line in the lecture, for the row.
@@ -131,7 +138,10 @@ def judge(
     if shown.vague and interval is None:
         _, bounds = climb(value, rounding(shown))
         status: Status = "undecided"
-        note = f"undecided: {shown.vague!r} needs an interval in the case"
+        note = f"undecided: {shown.vague.strip()!r} needs an interval in the case"
+    elif interval and not is_about(interval, shown):
+        _, bounds = climb(value, rounding(shown))
+        status, note = "wrong", f"the stated interval is not one about {shown.text}"
     else:
         decide = within(interval) if interval else choose(mode)(shown)
         status, bounds = climb(value, decide)

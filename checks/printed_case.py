@@ -9,12 +9,19 @@ from time import perf_counter
 from derive.case import Case, Expect, Group
 from derive.case_decimals import LADDER, Exact
 from derive.case_values import Index, Pin, Values
+from derive.checks.draws import filled
 from derive.checks.printed import Judged, judge
 from derive.checks.printed_text import parse
 from derive.claim import Claim, Evidence, Printed, Result, Source, Verdict, VerdictName, Worst
 from derive.errors import DeriveError
+from derive.nodes import kind
 
 SHAPE = re.compile(r"shape\(\s*(\w+)\s*\)")
+TITLES = {
+    "finite_difference": "largest error, finite difference",
+    "autograd": "largest error, autograd",
+}
+"""Figures of a replay whose name says less than a reader needs."""
 Cell = tuple[str, Callable[[int], Exact]]
 """The name of one number and its value at a precision."""
 
@@ -86,6 +93,7 @@ def shape_of(name: str, group: Group) -> tuple[int, ...]:
 def operand_pins(expect: Expect, values: Values) -> tuple[Pin, ...]:
     """Return the entries that are fixed to their printed values."""
     pins: list[Pin] = []
+    whole = values.quantity(expect.quantity, expect.at).expr
     for text, printed in expect.operands.items():
         display, quantity = parse(printed), values.quantity(text, expect.at)
         indices = list(values.indices(quantity))
@@ -93,6 +101,8 @@ def operand_pins(expect: Expect, values: Values) -> tuple[Pin, ...]:
             raise DeriveError(
                 f"operand {text} has {len(indices)} entries; {printed!r} has {len(display.scalars)}"
             )
+        if kind(quantity.expr) == "Fixed" and not whole.has(quantity.expr):
+            raise DeriveError(f"operand {text} does not stand in {expect.quantity}")
         pins += [(quantity, i, s.value) for i, s in zip(indices, display.scalars, strict=True)]
     return tuple(pins)
 
@@ -146,7 +156,7 @@ def claim_of(case: Case, expect: Expect, number: int) -> Claim:
     at = ", ".join(f"{k}={v}" for k, v in expect.at.items())
     title = f"{expect.quantity} at {at}" if at else expect.quantity
     if expect.replay:
-        title = f"largest error, {expect.quantity.replace('_', ' ')}"
+        title = TITLES.get(title, title.replace("_", " "))
     place = f"line-{expect.line}" if expect.line is not None else f"expect-{number + 1}"
     return Claim(
         id=f"{case.id}.printed-{place}-{number + 1}",
@@ -155,6 +165,8 @@ def claim_of(case: Case, expect: Expect, number: int) -> Claim:
         title=title,
         system=group.system.name,
         loss=group.loss,
+        expected=expect.expected,
+        reason=expect.reason,
         source=Source(case.source, expect.line or expect.file_line, None, expect.where),
     )
 
@@ -165,10 +177,12 @@ def printed_results(case: Case, topic: str = "") -> tuple[Result, ...]:
     Raises:
         DeriveError: If an entry cannot be read, naming the case file and its line.
     """
-    values = {name: Values(group) for name, group in case.groups.items()}
+    case = filled(case)
+    names = ("", *case.groups)
+    values = {name: Values(case.group(name)) for name in names}
     found = []
     for number, expect in enumerate(case.expects):
-        if expect.replay or (topic and case.groups[expect.group].topic != topic):
+        if expect.replay or (topic and case.group(expect.group).topic != topic):
             continue
         found.append(printed_result(case, expect, number, values[expect.group]))
     return tuple(found)

@@ -16,13 +16,28 @@ MAX_EXPONENT = 400
 
 WORDS = "zero one two three four five six seven eight nine ten eleven twelve".split()
 SUFFIXES = {"K": 3, "k": 3, "M": 6, "B": 9, "G": 9}
-VAGUE = ("about", "around", "roughly", "nearly", "almost", "approximately", "circa", "~", r"\sim")
+VAGUE = (
+    "about",
+    "around",
+    "near ",
+    "roughly",
+    "nearly",
+    "almost",
+    "approximately",
+    "circa",
+    "~",
+    r"\sim",
+)
 SPACES = re.compile(r"\\[,;:! ]|\\q?quad|\\left|\\right|\\displaystyle|\{,\}|[$\s]")
 SCALAR = re.compile(
-    r"(?P<sign>[+-]?)(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+)"
+    r"(?P<sign>(?:[+-]|±|\\pm)?)(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d*)?|\d+(?:\.\d*)?|\.\d+)"
     r"(?:[eE](?P<e>[+-]?\d+)|(?:\\times|\\cdot|×|\*)10(?:\^|\*\*)\{?(?P<ten>[+-]?\d+)\}?)?"
     r"(?P<suffix>[KkMBG]?)(?P<percent>\\?%)?"
 )
+POWER = re.compile(r"10\^\{?([+-]?\d+)\}?")
+"""A bare power of ten is an order of magnitude: it needs an interval, as a word does."""
+FACTOR = re.compile(r"^(?:\\times|×)|(?:\\times|×)$")
+"""The sign of a factor, as in "100×" or "×0.6"."""
 MATRIX = re.compile(r"\\begin\{([bpvB]?matrix|array)\}(?:\{[lcr|]*\})?(.*)\\end\{\1\}")
 TIMES = re.compile(r"\\times|×")
 
@@ -36,7 +51,7 @@ class Shown:
         value: What it denotes, exactly.
         unit: The worth of its last shown place.
         negative: Whether a minus sign is shown (``-0.0000`` has one).
-        vague: The word that makes it no rounding, such as "about"; "" if none.
+        vague: What makes it no rounding: a word such as "about", a bare power of ten; "" if none.
     """
 
     text: str
@@ -70,7 +85,7 @@ def parse(text: str) -> Display:
 
     ``0.039853``, ``10``, ``ten``, ``3.19e-12``, ``3.19\times10^{-12}``, ``(-0.1509, 0.0143)``,
     ``[[1, 2], [3, 4]]``, ``\begin{bmatrix}0.3&-0.2\\0.1&0.4\end{bmatrix}``, ``2\times2`` (a shape),
-    ``65M``, ``12.5\%``, ``about 0.2``.
+    ``65M``, ``12.5\%``, ``about 0.2``, ``±0.18``, ``100×``, ``10^{-36}``.
 
     Raises:
         DeriveError: If it is none of these, naming the part that is no number.
@@ -78,7 +93,7 @@ def parse(text: str) -> Display:
     if len(text) > MAX_TEXT:
         raise DeriveError(f"a printed text may have {MAX_TEXT} characters; this has {len(text)}")
     clean, vague = without_vague(text.strip().strip("$").replace("\u2212", "-"))
-    clean = re.sub(r"^(\\approx|≈)", "", SPACES.sub("", clean))
+    clean = FACTOR.sub("", re.sub(r"^(\\approx|≈)", "", SPACES.sub("", clean)))
     if matrix := MATRIX.fullmatch(clean):
         rows = [row.split("&") for row in matrix[2].split(r"\\") if row]
         return rectangle([display((len(r),), r, vague, text) for r in rows], text)
@@ -139,7 +154,11 @@ def scalar(clean: str, vague: str, text: str) -> Shown:
     """
     if clean.lower() in WORDS:
         return Shown(clean, Fraction(WORDS.index(clean.lower())), Fraction(1), False, vague)
-    match = SCALAR.fullmatch(clean)
+    if clean.lower() == "half":  # to two decimals: neither 0.4 nor 0.6 is a half
+        return Shown(clean, Fraction(1, 2), Fraction(1, 100), False, vague)
+    order = POWER.fullmatch(clean)
+    vague = vague or (clean if order else "")
+    match = SCALAR.fullmatch(f"1e{order[1]}" if order else clean)
     if match is None:
         raise DeriveError(f"expected a printed number; found {clean!r}", text=text,
                           at=max(0, text.find(clean)))  # fmt: skip

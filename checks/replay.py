@@ -1,43 +1,40 @@
-"""Replays: a run reproduced with its recipe and its order of float operations, to the last digit.
+"""Replays: a run repeated from its recipe, and its printed figures judged.
 
-A table of maximal errors prints differences of nearly equal floats. They have no exact value: they
-are what one order of operations leaves over. A recipe fixes that order, and a replay is certified
-when the figure comes out as printed. On a machine whose arithmetic differs in the last bits the
-figure may differ too; it is then undecided, not refuted, and the reason says so.
+A figure of one kind is measured: the seed fixes the inputs exactly, so the figure has an exact
+value, which ball arithmetic encloses; the recipe's own float run is compared as well.
+
+A figure of the other kind is made of last bits. A table of maximal errors prints differences of
+nearly equal floats. They have no exact value: they are what one order of operations leaves over. A
+recipe fixes that order, and a replay is certified when the figure comes out as printed. On a
+machine whose arithmetic differs in the last bits the figure may differ too; it is then undecided,
+not refuted, and the reason says so.
+
+A run that the lecture does not describe well enough to repeat is ``unrecorded``: undecided.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isfinite
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from derive.case import Case, Expect, Group
-from derive.checks.printed import judge
+from derive.case import UNRECORDED, Case, Expect, Group
+from derive.case_decimals import Value
+from derive.checks.printed import Judged, judge
 from derive.checks.printed_case import claim_of, evidence_of, verdict_of
 from derive.checks.printed_text import Shown, parse
-from derive.checks.replay_bptt import (
-    LOSSES,
-    ORDER,
-    Array,
-    Arrays,
-    Figure,
-    Recipe,
-    autograd,
-    forward,
-    gradient_errors,
-    manual,
-)
-from derive.claim import Result, Verdict
+from derive.checks.recipes import Array, Arrays, Figure, Measured, Request, find
+from derive.checks.replay_bptt import LOSSES, ORDER, autograd, forward, manual
+from derive.claim import Claim, Printed, Result, Verdict
 from derive.errors import DeriveError, nearest
 
-RECIPES: dict[str, Recipe] = {"bptt-gradient-errors": gradient_errors}
 WIDEN = 5.0
 """Orders of one recipe's operations leave figures a factor of 4.1 apart (3.19e-12 to 1.31e-11)."""
 
@@ -105,22 +102,22 @@ def arrays(group: Group) -> Arrays:
     return {name: np.array(nearest_float(value)) for name, value in group.givens.items()}
 
 
-def figure_of(case: Case, expect: Expect) -> Figure:
+def figure_of(case: Case, expect: Expect) -> Figure | Measured:
     """Run the recipe of a printed figure.
 
     Raises:
         DeriveError: On an unknown recipe or figure.
     """
-    replay, group = case.replays[expect.replay], case.group(expect.group)
-    if replay.recipe not in RECIPES:
-        raise DeriveError(f"unknown recipe {replay.recipe!r}", hint=nearest(replay.recipe, RECIPES))
-    found = RECIPES[replay.recipe](arrays(group), group.loss, replay.settings)
+    run, group = case.replays[expect.replay], case.group(expect.group)
+    recipe = find("RECIPES", run.recipe)
+    found = recipe(Request(run, expect.at, arrays(group), group.loss))
     if expect.quantity not in found:
         raise DeriveError(f"the recipe yields no figure {expect.quantity!r}",
                           hint=nearest(expect.quantity, found))  # fmt: skip
-    figure = found[expect.quantity]
-    if not isfinite(figure.value):
-        raise DeriveError(f"the figure {expect.quantity} is no finite number: {figure.value}")
+    figure: Figure | Measured = found[expect.quantity]()
+    values = figure.run() if isinstance(figure, Measured) else [figure.value]
+    if not all(map(isfinite, values)):
+        raise DeriveError(f"the figure {expect.quantity} is no finite number: {values[0]}")
     return figure
 
 
@@ -147,17 +144,73 @@ def replay_result(case: Case, expect: Expect, number: int) -> Result:
         DeriveError: If the recipe cannot run, naming the case file and its line.
     """
     start, claim = perf_counter(), claim_of(case, expect, number)
+    if case.replays[expect.replay].recipe == UNRECORDED:
+        return unrecorded(case, expect, claim)
     try:
         figure, display = figure_of(case, expect), parse(expect.printed)
-        if display.shape:
-            raise DeriveError(f"a replayed figure is one number; found {expect.printed!r}")
+        shape = figure.shape if isinstance(figure, Measured) else ()
+        if display.shape != shape:
+            one = "is one number" if not shape else f"has shape {list(shape)}"
+            raise DeriveError(f"a replayed figure {one}; found {expect.printed!r}")
     except DeriveError as error:
         place = f"{case.path}:{expect.file_line}"
         raise DeriveError(f"{place}: {error.message}", hint=error.hint) from error
-    (shown,) = display.scalars
-    judged = judge(shown, lambda _: Fraction(figure.value), mode=expect.rounding,
-                   interval=expect.interval, where=expect.where,
-                   quantity=claim.title, line=expect.line)  # fmt: skip
+    if isinstance(figure, Measured):
+        return measured_result(case, expect, claim, figure, display.scalars, start)
+    return last_bits_result(case, expect, claim, figure, display.scalars[0], start)
+
+
+def unrecorded(case: Case, expect: Expect, claim: Claim) -> Result:
+    """Return the result on a figure of a run that nobody can repeat."""
+    reason = case.replays[expect.replay].reason
+    row = Printed(expect.where, expect.printed, None, False, claim.title, expect.line, reason)
+    verdict = Verdict("undecided", "", "replay", reason)
+    return Result(claim, verdict, (), (row,), case=case.id)
+
+
+def measured_result(
+    case: Case, expect: Expect, claim: Claim, figure: Measured, shown: tuple[Shown, ...],
+    start: float,
+) -> Result:  # fmt: skip
+    """Judge a figure by its exact value, and the recipe's own float run beside it."""
+    exact = judged_all(expect, claim, shown, figure.values)
+    own = [partial(constant, Fraction(value)) for value in figure.run()]
+    run = judged_all(expect, claim, shown, own)
+    verdict = replace(verdict_of(exact), kind="enclosure of the recorded run")
+    evidence = evidence_of(exact, perf_counter() - start)
+    values = ", ".join(f"{value:.8g}" for value in figure.run())
+    replayed = replace(
+        evidence_of(run, 0.0), kind="replay", against=figure.against, count=figure.count,
+        detail=f"this machine's run gives {values}; max_error in units of the last printed place",
+    )  # fmt: skip
+    if verdict.name == "certified" and not replayed.passed:
+        reason = f"printed {shown[0].text}, enclosed so too, but here the run gives {values}"
+        verdict = replace(verdict, name="undecided", reason=reason)
+    rows = tuple(j.row for j in exact)
+    return Result(claim, verdict, (replayed, evidence), rows, case=case.id)
+
+
+def judged_all(
+    expect: Expect, claim: Claim, shown: Sequence[Shown], values: Sequence[Value]
+) -> list[Judged]:
+    """Judge every number of a figure."""
+    return [
+        judge(s, value, mode=expect.rounding, interval=expect.interval, where=expect.where,
+              quantity=claim.title, line=expect.line)
+        for s, value in zip(shown, values, strict=True)
+    ]  # fmt: skip
+
+
+def constant(value: Fraction, bits: int) -> Fraction:
+    """Return an exact value, whatever the precision."""
+    return value
+
+
+def last_bits_result(
+    case: Case, expect: Expect, claim: Claim, figure: Figure, shown: Shown, start: float
+) -> Result:
+    """Judge a figure that an order of float operations leaves over."""
+    (judged,) = judged_all(expect, claim, [shown], [partial(constant, Fraction(figure.value))])
     if judged.status == "wrong" and (reason := elsewhere(figure, shown)):
         return Result(claim, Verdict("undecided", "these numbers", "replay", reason), case=case.id)
     verdict = replace(verdict_of((judged,)), kind="replay")

@@ -7,16 +7,14 @@ a difference of nearly equal floats and changes with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derive.checks.recipes import Array, Arrays, Figure, Recipe, Request
 from derive.errors import DeriveError
 
-Array = NDArray[np.float64]
-Arrays = dict[str, Array]
 CELL = ("W_x", "W_h", "b_h")
 HEAD = ("W_o", "b_o")
 ORDER = (
@@ -131,22 +129,6 @@ def largest(a: Arrays, b: Arrays) -> float:
     return float(max(np.abs(a[name] - b[name]).max() for name in a))
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One figure of a recipe.
-
-    Args:
-        value: As the recipe's operations leave it.
-        count: How many scalars it is the maximum over.
-        neighbours: Yields the figure under changes of one unit in the last place.
-    """
-
-    value: float
-    count: int
-    neighbours: Callable[[], list[float]]
-
-
-Recipe = Callable[[Arrays, str, Mapping[str, Fraction]], Mapping[str, Figure]]
 NEIGHBOURS = 16
 """Enough draws for the range of a maximum over ten or more scalars to show its magnitude."""
 
@@ -189,3 +171,12 @@ def wobbles() -> Iterator[Callable[[float], float]]:
     for seed in range(NEIGHBOURS):
         rng = np.random.default_rng(seed)
         yield lambda v, rng=rng: float(v + rng.integers(-1, 2) * np.spacing(v))  # type: ignore[misc]
+
+
+def table(request: Request) -> Mapping[str, Callable[[], Figure]]:
+    """Return both figures of a group's gradient table."""
+    found = gradient_errors(request.givens, request.loss, request.replay.settings)
+    return {name: partial(found.__getitem__, name) for name in found}
+
+
+RECIPES: Mapping[str, Recipe] = {"bptt-gradient-errors": table}

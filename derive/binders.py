@@ -21,6 +21,9 @@ from derive.nodes import (
 )
 from derive.scope import MAX_DEGREE, Env, Val, bound_name
 
+Bound = tuple[sp.Symbol, Dim]
+Limits = tuple[sp.Symbol, Dim, Expr, Expr]
+
 
 @dataclass
 class BinderReader(IndexReader):
@@ -29,12 +32,27 @@ class BinderReader(IndexReader):
     def binder(self, node: S.Call, env: Env) -> Val:
         """``sum``, ``mean``, ``var``, ``prod``, ``softmax``, ``logsumexp``."""
         *bound, body = node.args
+        if node.func in S.QUANTITY_CALLS:
+            return self.of_quantity(node, env)
         if not bound and node.func in ("softmax", "logsumexp"):
             return self.over_last_axis(node, self.value(body, env))
         if not bound:
             raise self.fail(node, f"{node.func} needs a bound index first: {node.func}(t, ...)")
         if node.func == "softmax" and len(bound) == 1 and isinstance(bound[0], S.Name):
             return self.softmax_at(node, bound[0], body, env)
+        limits, inner = self.bound(node, env)
+        if node.func == "prod":
+            return self.product(node, limits, self.value(body, inner))
+        return self.reduced(node, limits, self.value(body, inner))
+
+    def of_quantity(self, node: S.Call, env: Env) -> Val:
+        """Refuse ``fixed``, ``lowest``, ``highest``: `derive.case_quantity` reads them."""
+        raise self.fail(node, f"{node.func}(...) is a number: it stands in a printed quantity, "
+                        "not in a statement")  # fmt: skip
+
+    def bound(self, node: S.Call, env: Env) -> tuple[list[Limits], dict[str, Bound]]:
+        """Return the bound indices of a call with their limits, and the names for its body."""
+        *bound, body = node.args
         inner, limits = dict(env), []
         for place, arg in enumerate(bound):
             name = bound_name(arg)
@@ -45,9 +63,7 @@ class BinderReader(IndexReader):
             symbol = self.fresh(name)
             limits.append((symbol, dim, *self.limits(arg, dim, inner)))
             inner[name] = (symbol, dim)
-        if node.func == "prod":
-            return self.product(node, limits, self.value(body, inner))
-        return self.reduced(node, limits, self.value(body, inner))
+        return limits, inner
 
     def limits(self, arg: S.Node, dim: Dim, env: Env) -> tuple[Expr, Expr]:
         """Return first and last of a bound index."""
@@ -57,9 +73,7 @@ class BinderReader(IndexReader):
             return self.index(arg.first, env), self.index(arg.last, env)
         return sp.Integer(0), dim.symbol - 1
 
-    def reduced(
-        self, node: S.Call, limits: list[tuple[sp.Symbol, Dim, Expr, Expr]], val: Val
-    ) -> Val:
+    def reduced(self, node: S.Call, limits: list[Limits], val: Val) -> Val:
         """Sum, mean or variance of a body over bound indices."""
         if node.func == "logsumexp":
             if len(limits) > 1:
@@ -90,9 +104,7 @@ class BinderReader(IndexReader):
 
         return Val(val.axes, variance, val.turned)
 
-    def product(
-        self, node: S.Call, limits: list[tuple[sp.Symbol, Dim, Expr, Expr]], val: Val
-    ) -> Val:
+    def product(self, node: S.Call, limits: list[Limits], val: Val) -> Val:
         """``prod(k=a..b, M)``: ordered, leftmost factor first; descending if b is before a."""
         arg = node.args[0]
         if len(limits) != 1 or not isinstance(arg, S.Range):

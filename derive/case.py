@@ -10,7 +10,7 @@ One TOML file holds a lecture's case, a user's own derivation, or both. Its tabl
     [[skip]]          lecture lines that state nothing checkable, with the reason
     [coverage]        the lecture lines that hold a formula or a number
     [system.NAME]     a user's own model
-    [replay.NAME]     the recipe of a run whose printed figures depend on float arithmetic
+    [replay.NAME]     the recipe of a recorded run: its figures, or the inputs that its seed draws
 """
 
 from __future__ import annotations
@@ -18,14 +18,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
+from derive.building import build_system
 from derive.case_tensors import Nested
-from derive.claim import Claim
+from derive.claim import Claim, Expected
 from derive.equation import System
 from derive.errors import DeriveError, nearest
 
 Interval = tuple[Fraction, Fraction]
+UNRECORDED = "unrecorded"
+"""The recipe of a run that cannot be repeated: its figures are undecided, with the reason."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A given whose entries a recorded seed yields: exact values of floats, never typed in.
+
+    Args:
+        replay: Name of the replay whose recipe draws them.
+        start: How many earlier draws of its stream are passed over.
+        shape: Sizes of the axes.
+    """
+
+    replay: str
+    start: int
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -41,6 +59,7 @@ class Group:
         sizes: By name, inferred from the givens.
         lines: Lecture lines of each given, by name.
         title: Where the lecture gives it.
+        drawn: Givens that a recorded seed yields, by name, until `derive.checks.draws` fills them.
     """
 
     name: str
@@ -51,6 +70,7 @@ class Group:
     sizes: Mapping[str, int]
     lines: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     title: str = ""
+    drawn: Mapping[str, Drawn] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -58,7 +78,7 @@ class Expect:
     """What the lecture prints: a number, or an array of numbers.
 
     Args:
-        group: The group that it belongs to.
+        group: The group that it belongs to; "" for arithmetic on numbers alone.
         quantity: A tensor, an adjoint ``g_X``, or any expression of the statement language; free
             indices, then open axes, run over the printed axes. For a replay, the figure's name.
         printed: As written; the digits matter.
@@ -70,6 +90,9 @@ class Expect:
         interval: What a word such as "about" is held to.
         rounding: ``rounded``, or ``truncated`` where the lecture cuts digits off.
         replay: Name of the replay that yields the figure; "" for an exact quantity.
+        expected: ``holds``, ``fails`` where the lecture is wrong, ``undecided`` where it cannot be
+            told.
+        reason: Why it is expected to fail or to stay undecided.
         file_line: Line in the case file.
     """
 
@@ -84,6 +107,8 @@ class Expect:
     interval: Interval | None = None
     rounding: str = "rounded"
     replay: str = ""
+    expected: Expected = "holds"
+    reason: str = ""
     file_line: int | None = None
 
 
@@ -112,15 +137,17 @@ class Replay:
 
     Args:
         name: Its name in the file.
-        recipe: A recipe of `derive.checks.replay`.
-        settings: Its exact settings, such as the step of the finite differences.
+        recipe: A recipe of `derive.checks.recipes`, or ``unrecorded``: nobody can repeat the run.
+        settings: Its exact settings, such as the step of the finite differences, or a seed.
         line: Line in the lecture.
+        reason: For an unrecorded run: what the lecture does not say.
     """
 
     name: str
     recipe: str
     settings: Mapping[str, Fraction]
     line: int | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -162,11 +189,13 @@ class Case:
         return tuple(dict.fromkeys(names))
 
     def group(self, name: str) -> Group:
-        """Return a group.
+        """Return a group; "" is the one that holds numbers alone.
 
         Raises:
             DeriveError: If there is none of that name.
         """
+        if not name:
+            return numbers_alone()
         if name not in self.groups:
             raise DeriveError(f"{self.id} has no group {name!r}", hint=nearest(name, self.groups))
         return self.groups[name]
@@ -188,3 +217,9 @@ class Case:
             self.path,
             self.source,
         )
+
+
+@lru_cache(maxsize=1)
+def numbers_alone() -> Group:
+    """Return the group of printed arithmetic such as ``0.5^4``: it has no tensors."""
+    return Group("", "arithmetic", build_system("arithmetic", (), {}, ()), "", {}, {})

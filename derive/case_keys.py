@@ -23,7 +23,7 @@ GROUP = {
     "lines": Key(Entry.table),
 }
 EXPECT = {
-    "group": Key(Entry.string, required=True),
+    "group": text,
     "quantity": Key(Entry.string, required=True),
     "printed": Key(lambda entry: printed_text(entry), required=True),
     "at": Key(Entry.integer_map),
@@ -34,6 +34,8 @@ EXPECT = {
     "interval": Key(Entry.numbers),
     "rounding": Key(Entry.string, allowed=("rounded", "truncated")),
     "replay": text,
+    "expected": Key(Entry.string, allowed=("holds", "fails", "undecided")),
+    "reason": text,
 }
 CLAIM = {
     "statement": text,
@@ -57,7 +59,8 @@ SKIP = {
     "reason": Key(Entry.string, required=True),
 }
 COVERAGE = {"lines": Key(Entry.integers, required=True)}
-REPLAY = {"recipe": Key(Entry.string, required=True), "line": integer}
+REPLAY = {"recipe": Key(Entry.string, required=True), "line": integer, "reason": text}
+DRAWN = {"replay": Key(Entry.string, required=True), "start": integer}
 SYSTEM = {
     "sizes": Key(Entry.strings, required=True),
     "tensors": Key(lambda entry: {n: e.strings() for n, e in entry.table().items()}, required=True),

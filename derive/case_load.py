@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
@@ -13,8 +13,9 @@ from derive import case_keys as keys
 from derive import case_tensors as tensors
 from derive import topics
 from derive.building import build_system
-from derive.case import Case, CaseClaim, Expect, Group, Replay, Skip
-from derive.case_read import MAX_BYTES, Document, Entry, read_table
+from derive.case import UNRECORDED, Case, CaseClaim, Drawn, Expect, Group, Replay
+from derive.case_read import MAX_BYTES, MAX_SCALARS, Document, Entry, read_table
+from derive.case_tables import given_lines, inventory, listed, named, skip, unique
 from derive.claim import Claim, Source
 from derive.equation import System
 from derive.errors import DeriveError, nearest
@@ -33,6 +34,7 @@ class Loader:
     convention: str = "row"
     systems: dict[str, System] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
+    replays: dict[str, Replay] = field(default_factory=dict)
 
     def load(self) -> Case:
         """Read every table."""
@@ -46,9 +48,9 @@ class Loader:
         self.convention = head.get("convention", "row")
         for name, entry in named(top, "system"):
             self.systems[name] = self.system(name, entry)
+        self.replays = {name: self.replay(name, entry) for name, entry in named(top, "replay")}
         for name, entry in named(top, "group"):
             self.groups[name] = self.group(name, entry)
-        replays = {name: self.replay(name, entry) for name, entry in named(top, "replay")}
         source = head.get("source", "")
         claims = unique(self.claim(e, head["id"], source, n) for n, e in listed(top, "claim"))
         return Case(
@@ -56,10 +58,10 @@ class Loader:
             title=head.get("title", head["id"]),
             convention=self.convention,
             groups=self.groups,
-            expects=tuple(self.expect(entry, replays) for _, entry in listed(top, "expect")),
+            expects=tuple(self.expect(entry) for _, entry in listed(top, "expect")),
             claims=claims,
             skips=tuple(skip(entry) for _, entry in listed(top, "skip")),
-            replays=replays,
+            replays=self.replays,
             systems=self.systems,
             inventory=inventory(top),
             path=self.document.file,
@@ -106,11 +108,31 @@ class Loader:
         for size, stated in values.get("sizes", {}).items():
             if size not in system.dims:
                 raise stated.error("unknown size", nearest(size, system.dims))
+        tables = {n: e for n, e in entries.items() if isinstance(e.value, dict)}
+        entries = {n: e for n, e in entries.items() if n not in tables}
         givens, sizes = tensors.read_givens(system, entries, values.get("sizes", {}))
+        drawn = {n: self.drawn(system, n, e, sizes) for n, e in tables.items()}
         tensors.fill_initial(system, givens, sizes)
-        self.check_complete(entry, system, loss, givens)
-        lines = given_lines(values.get("lines", {}), givens)
-        return Group(name, topic, system, loss, givens, sizes, lines, values.get("title", ""))
+        self.check_complete(entry, system, loss, {*givens, *drawn})
+        lines = given_lines(values.get("lines", {}), {*givens, *drawn})
+        return Group(name, topic, system, loss, givens, sizes, lines, values.get("title", ""),
+                     drawn)  # fmt: skip
+
+    def drawn(self, system: System, name: str, entry: Entry, sizes: Mapping[str, int]) -> Drawn:
+        """Read a given that a recorded seed yields."""
+        values = read_table(entry, keys.DRAWN)
+        self.known(entry, "replay", values["replay"], self.replays)
+        start = values.get("start", 0)
+        if not 0 <= start <= MAX_SCALARS:
+            raise entry.child("start").error(f"expected 0 to {MAX_SCALARS} draws; found {start}")
+        axes = tensors.axes_of(system, name)
+        missing = [a for a in axes if not a.isdigit() and a not in sizes]
+        if missing:
+            raise entry.error(f"a seed does not say how many values to draw: size {missing[0]} is "
+                              "unknown", f"sizes = {{ {missing[0]} = 50 }}")  # fmt: skip
+        shape = tuple(int(a) if a.isdigit() else sizes[a] for a in axes)
+        tensors.check_count(entry, shape)
+        return Drawn(values["replay"], start, shape)
 
     def tensor_entries(self, system: System, found: Mapping[str, Entry]) -> dict[str, Entry]:
         """Return the given tensors under their canonical names; refuse unknown ones."""
@@ -129,9 +151,9 @@ class Loader:
         return entries
 
     def check_complete(self, entry: Entry, system: System, loss: str,
-                       givens: Mapping[str, tensors.Nested]) -> None:  # fmt: skip
+                       givens: set[str]) -> None:  # fmt: skip
         """Refuse a group that lacks what its loss needs."""
-        missing = sorted(tensors.needed(system, ["L"] if loss else []) - set(givens))
+        missing = sorted(tensors.needed(system, ["L"] if loss else []) - givens)
         if missing:
             raise entry.error(f"loss {loss} needs {', '.join(missing)}; found no value for it",
                               f"write {missing[0]} = [...] in this group")  # fmt: skip
@@ -141,14 +163,24 @@ class Loader:
         settings = {k: e for k, e in entry.table().items() if k not in keys.REPLAY}
         values = read_table(entry, keys.REPLAY, settings)
         numbers = {key: setting.number() for key, setting in settings.items()}
-        return Replay(name, values["recipe"], numbers, values.get("line"))
+        if values["recipe"] == UNRECORDED and not values.get("reason", "").strip():
+            raise entry.error(
+                "an unrecorded run says in its reason what the lecture leaves out",
+                "reason = 'the learning rate and the seed are not printed'",
+            )
+        return Replay(name, values["recipe"], numbers, values.get("line"), values.get("reason", ""))
 
-    def expect(self, entry: Entry, replays: Mapping[str, Replay]) -> Expect:
+    def expect(self, entry: Entry) -> Expect:
         """Read one printed number or array."""
         values = read_table(entry, keys.EXPECT)
-        self.known(entry, "group", values["group"], self.groups)
+        values.setdefault("group", "")
+        if values["group"]:
+            self.known(entry, "group", values["group"], self.groups)
         if "replay" in values:
-            self.known(entry, "replay", values["replay"], replays)
+            self.known(entry, "replay", values["replay"], self.replays)
+            values.setdefault("reason", self.replays[values["replay"]].reason)
+        if values.get("expected", "holds") != "holds" and not values.get("reason"):
+            raise entry.error(f"expected = {values['expected']!r} needs a reason")
         values["origin"] = values.pop("from", "exact")
         if (values["origin"] == "printed operands") != bool(values.get("operands")):
             raise entry.error("from = 'printed operands' and the table of operands go together",
@@ -219,57 +251,6 @@ def at_entry(entry: Entry, make: Callable[[], T]) -> T:
         if not error.text:
             raise found from error
         raise DeriveError(found.message, text=error.text, at=error.at, hint=error.hint) from error
-
-
-def named(top: Mapping[str, Entry], kind: str) -> list[tuple[str, Entry]]:
-    """Return the tables ``[kind.NAME]``."""
-    return list(top[kind].table().items()) if kind in top else []
-
-
-def listed(top: Mapping[str, Entry], kind: str) -> list[tuple[int, Entry]]:
-    """Return the tables ``[[kind]]``."""
-    return list(enumerate(top[kind].array())) if kind in top else []
-
-
-def skip(entry: Entry) -> Skip:
-    """Read one skip."""
-    values = read_table(entry, keys.SKIP)
-    lines = (*values.get("lines", ()), *([values["line"]] if "line" in values else []))
-    if not lines or not values["reason"].strip():
-        raise entry.error("a skip names its line or lines, and the reason")
-    return Skip(lines, values["reason"])
-
-
-def inventory(top: Mapping[str, Entry]) -> tuple[int, ...]:
-    """Read the lecture lines that hold a formula or a number."""
-    if "coverage" not in top:
-        return ()
-    lines: tuple[int, ...] = read_table(top["coverage"], keys.COVERAGE)["lines"]
-    return lines
-
-
-def given_lines(entries: Mapping[str, Entry], givens: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Read the lecture lines of the givens."""
-    known, lines = set(givens), {}
-    for written, entry in entries.items():
-        name = tensors.canonical(written)
-        if name not in known:
-            raise entry.error("not given in this group", nearest(written, known))
-        lines[name] = entry.integers()
-    return lines
-
-
-def unique(claims: Iterable[CaseClaim]) -> tuple[CaseClaim, ...]:
-    """Give claims of one line different ids: line-118, line-118-2."""
-    counts: dict[str, int] = {}
-    out = []
-    for claim in claims:
-        name = claim.claim.id
-        counts[name] = counts.get(name, 0) + 1
-        if counts[name] > 1:
-            name = f"{name}-{counts[name]}"
-        out.append(replace(claim, claim=replace(claim.claim, id=name)))
-    return tuple(out)
 
 
 def topic_system(topic: str, system: str) -> System:

@@ -92,7 +92,16 @@ def plan(targets: list[str], options: CheckOptions) -> tuple[list[Job], list[Cas
             raise DeriveError(
                 f"--size: nothing here has a size {name!r}", hint=nearest(name, known)
             )
-    return jobs, list(cases.values())
+    return [drawn(job) for job in jobs], list(cases.values())
+
+
+def drawn(job: Job) -> Job:
+    """Return a job whose group has the values that a recorded seed yields."""
+    if job.case is None or job.group is None or not job.group.drawn:
+        return job
+    from derive.checks.draws import filled_group
+
+    return replace(job, group=filled_group(job.case, job.group))
 
 
 def symbolic(targets: list[str], options: CheckOptions) -> Half:

@@ -13,6 +13,7 @@ from derive.case import Case
 
 FORMULA = re.compile(
     r"""[$=≈≤≥<>×∑∂√∞±→←⊙]   # TeX, relations and operators
+    |\\[(\[]                    # TeX in \( \) or \[ \]
     |\d                          # a digit
     |\\[A-Za-z]+                 # a TeX command
     |\b[A-Za-z]+(?:_|\^)[{(A-Za-z\d\\-]  # a subscript or superscript

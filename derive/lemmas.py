@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from derive.algebra import Algebra
 from derive.errors import DeriveError
 from derive.index import Expr
@@ -61,6 +63,18 @@ def rewrite_of(
     pinned_right = tuple(t for t in (substitute(t, pinned) for t in right) if t is not None)
     sides = tuple((pin(low), pin(high)) for low, high in conditions)
     return Rewrite(name, tuple(map(pin, places)), params - {last}, pinned_right, sides)
+
+
+def lemmas_at(
+    algebra: Algebra, using: Iterable[Identity], fixed: frozenset[str], at: Ix
+) -> list[Rewrite]:
+    """Return lemmas as rewrites at one place; one that speaks of no position has none there."""
+    return [rewrite_of(algebra, u, fixed, True, at) for u in using if has_position(u)]
+
+
+def has_position(identity: Identity) -> bool:
+    """Tell whether the left side is at a position that the statement leaves free."""
+    return any(d.ordered and s in identity.lhs.free_symbols for s, d in identity.free)
 
 
 def check_assumption(algebra: Algebra, text: str, name: str, places: tuple[Ix, ...]) -> None:

@@ -16,7 +16,7 @@ from derive.certificate import certify
 from derive.engine import algebra_of
 from derive.facts import Case, Fact, all_assumed, cases_of, kinks, signs_of
 from derive.index import Expr
-from derive.lemmas import rewrite_of
+from derive.lemmas import lemmas_at, rewrite_of
 from derive.lower import lower
 from derive.nodes import kind, tensor_name, walk
 from derive.normal import NormalForm, Normalizer, Rewrite, UndecidedError
@@ -289,7 +289,7 @@ class _Attempt:
         if not Closure([*self.algebra.edges(), *edges]).consistent:
             return False
         hypothesis = self.hypothesis(symbol, (n, old))
-        lemmas = [rewrite_of(self.algebra, u, self.fixed, True, (n, new)) for u in self.using]
+        lemmas = lemmas_at(self.algebra, self.using, self.fixed, (n, new))
         active = {(n, old), (n, new)} if direction == -1 else {(n, new)}
         left = self.reduce(
             {**self.env, symbol: (n, new)},

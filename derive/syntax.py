@@ -132,7 +132,9 @@ def descend(node: Node) -> Iterator[Node]:
 RELATIONS = ("=", "<=", "<", ">=", ">")
 
 
-BINDER_CALLS = ("sum", "mean", "var", "softmax", "logsumexp", "prod")
+QUANTITY_CALLS = ("fixed", "lowest", "highest")
+"""Binders of printed quantities only: what they give is a number, not a term of a proof."""
+BINDER_CALLS = ("sum", "mean", "var", "softmax", "logsumexp", "prod", *QUANTITY_CALLS)
 
 
 RESERVED = ("sum", "mean", "var", "softmax", "logsumexp", "prod", "delta", "diag", "for", "partial")

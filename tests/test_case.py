@@ -244,6 +244,44 @@ def test_the_part_of_a_case_on_one_topic() -> None:
         case.group("h")
 
 
+OPEN = """\
+[replay.run]
+recipe = "unrecorded"
+reason = "the seed is not printed"
+[[expect]]
+quantity = "accuracy"
+printed = "0.315"
+replay = "run"
+expected = "undecided"
+"""
+
+
+def test_a_printed_number_may_be_expected_undecided() -> None:
+    expect = load_text(MINE + OPEN).expects[-1]
+    assert (expect.expected, expect.group) == ("undecided", "")
+    assert expect.reason == "the seed is not printed"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'reason = "the seed is not printed"\n',
+            "",
+            "says in its reason what the lecture leaves out",
+        ),
+        ('replay = "run"\n', "", "expected = 'undecided' needs a reason"),
+        ('"undecided"', '"open"', "expected one of holds, fails, undecided; found 'open'"),
+        ('replay = "run"', 'replay = "ran"', "did you mean 'run'?"),
+    ],
+)
+def test_what_is_undecided_says_why(old: str, new: str, message: str) -> None:
+    with pytest.raises(DeriveError) as caught:
+        load_text(MINE + OPEN.replace(old, new), "mine.toml")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("mine.toml:")
+
+
 PIECES = ["[", "]", "[[", "{", '"', "=", "9e999", "-1", "nan", "\n", "\x00", "(", "1/0", "L", "\\"]
 
 

@@ -14,6 +14,8 @@ LINES = [
     ("the course's own words; and/or", False),
     ("Chapter 10", True),
     (r"$$h_t=\tanh(z_t)$$", True),
+    (r"a loss at step \(T\) only", True),
+    (r"\[W\]", True),
     ("z_t follows from the input", True),
     ("the weights W_x and W_h", True),
     ("a matrix of H×D entries", True),
@@ -44,6 +46,13 @@ def test_nothing_of_a_shipped_lecture_is_unaccounted_for(
     assert (found.lines, found.expects, found.claims) == counts
     assert found.doubled == ()
     assert "unaccounted for: nothing" in str(found)
+
+
+def test_every_line_of_the_second_lecture_is_accounted_for() -> None:
+    found = coverage(find_case("idaho-s13"))
+    assert found.complete
+    assert (found.lines, found.expects, found.claims, found.skips) == (231, 155, 102, 110)
+    assert found.doubled == ()
 
 
 CASE = """\

@@ -14,6 +14,7 @@ from derive.case import Expect
 from derive.case_decimals import Value
 from derive.case_load import find_case, load_text
 from derive.case_values import Values
+from derive.checks.draws import filled
 from derive.checks.printed import judge
 from derive.checks.printed_case import (
     certify,
@@ -47,6 +48,18 @@ READ = [
     (r"\begin{bmatrix}0.3&-0.2\\0.1&0.4\end{bmatrix}", (2, 2), ["0.3", "-0.2", "0.1", "0.4"]),
     (r"\begin{array}{cc}1 & 2\end{array}", (1, 2), ["1", "2"]),
     (r"2\times3", (2,), ["2", "3"]),
+    ("1.907e-06", (), ["1.907e-6"]),
+    ("5.6e14", (), ["5.6e14"]),
+    (r"5.6\times10^{14}", (), ["5.6e14"]),
+    (r"2{,}112", (), ["2112"]),
+    ("8,448", (), ["8448"]),
+    ("±0.18", (), ["0.18"]),
+    (r"\pm0.18", (), ["0.18"]),
+    ("about 100×", (), ["100"]),
+    (r"\times0.6", (), ["0.6"]),
+    ("near 0.5", (), ["0.5"]),
+    ("10^{-36}", (), ["1e-36"]),
+    ("half", (), ["0.5"]),
 ]
 
 
@@ -136,6 +149,13 @@ JUDGED: list[tuple[str, Value, str, str]] = [
     ("0.0002", on_the_edge, "wrong", "the correct rounding is 0.000"),
     ("0.1", lambda _: arb("nan"), "undecided", "undecided: no finite enclosure at 512 bits"),
     ("about 0.3", third, "undecided", "undecided: 'about' needs an interval"),
+    ("near 0.3", third, "undecided", "undecided: 'near' needs an interval"),
+    ("10^{-1}", third, "undecided", "undecided: '10^{-1}' needs an interval"),
+    ("half", third, "wrong", "the correct rounding is 0.33"),
+    ("half", lambda _: fmpq(1, 2), "certified", ""),
+    ("1.776e-15", lambda _: fmpq(1, 2**49), "certified", ""),
+    ("1.777e-15", lambda _: fmpq(1, 2**49), "wrong", "the correct rounding is 1.776e-15"),
+    ("±0.33", third, "certified", ""),
 ]  # fmt: skip
 
 
@@ -164,6 +184,14 @@ def test_words_are_held_to_the_interval_of_the_case() -> None:
     assert "outside the stated interval" in outside.row.note
 
 
+@pytest.mark.parametrize("interval", [("0.2", "0.5"), ("0.31", "0.4"), ("0.1", "0.4")])
+def test_an_interval_is_one_about_the_number_that_stands_there(interval: tuple[str, str]) -> None:
+    (shown,) = parse("about 0.3").scalars
+    judged = judge(shown, third, interval=(Fraction(interval[0]), Fraction(interval[1])))
+    assert judged.status == "wrong"
+    assert judged.row.note == "the stated interval is not one about 0.3"
+
+
 @pytest.mark.parametrize(
     ("text", "value", "status"),
     [("65M", 65_500_000, "certified"), ("66M", 65_500_000, "wrong"), ("64M", 65_500_000, "wrong"),
@@ -183,20 +211,31 @@ def test_an_unknown_rounding_is_an_error() -> None:
 
 # the shipped case
 
-CASE = find_case("innopolis-week06")
-VALUES = {name: Values(group) for name, group in CASE.groups.items()}
-EXACT = [e for e in CASE.expects if not e.replay]
+CASES = {name: filled(find_case(name)) for name in ("innopolis-week06", "idaho-s13")}
+CASE = CASES["innopolis-week06"]
+VALUES = {(c.id, name): Values(c.group(name)) for c in CASES.values() for name in ("", *c.groups)}
+EXACT = [(c.id, e) for c in CASES.values() for e in c.expects
+         if not e.replay and e.expected == "holds"]  # fmt: skip
+COUNTS = {"innopolis-week06": (88, 154), "idaho-s13": (107, 107)}
 
 
-def test_every_printed_number_of_the_case_is_certified() -> None:
-    results = printed_results(CASE)
+@pytest.mark.parametrize("name", CASES)
+def test_every_printed_number_of_a_case_is_certified(name: str) -> None:
+    results = [r for r in printed_results(CASES[name]) if r.claim.expected == "holds"]
     rows = [row for result in results for row in result.printed]
-    assert len(results) == len(EXACT) == 88
-    assert len(rows) == 154
+    exact = [e for case, e in EXACT if case == name]
+    assert (len(results), len(rows)) == COUNTS[name]
+    assert len(exact) == len(results)
     assert all(row.certified for row in rows)
     assert all(result.ok and result.verdict.name == "certified" for result in results)
     assert all(e.passed for result in results for e in result.evidence)
-    assert {r.line for r in rows} == {e.line for e in EXACT}
+    assert {r.line for r in rows} == {e.line for e in exact}
+
+
+def test_what_is_recorded_as_wrong_is_wrong() -> None:
+    (result,) = [r for r in printed_results(CASES["idaho-s13"]) if r.claim.expected == "fails"]
+    assert (result.verdict.name, result.ok, result.printed[0].certified) == ("refuted", True, False)
+    assert result.printed[0].note == "truncated, not rounded: the correct rounding is 0.17"
 
 
 def changed_digits(text: str) -> Iterator[str]:
@@ -207,11 +246,17 @@ def changed_digits(text: str) -> Iterator[str]:
                 yield text[:place] + digit + text[place + 1 :]
 
 
-@pytest.mark.parametrize("expect", EXACT, ids=lambda e: f"line-{e.line}-{e.quantity}")
-def test_changing_any_one_digit_is_caught(expect: Expect) -> None:
-    values = VALUES[expect.group]
+@pytest.mark.parametrize(
+    ("case", "expect"), EXACT, ids=[f"{c}-line-{e.line}-{e.quantity}" for c, e in EXACT]
+)
+def test_changing_any_one_digit_is_caught(case: str, expect: Expect) -> None:
+    values = VALUES[case, expect.group]
     assert all(row.certified for row in certify(expect, values))
     for text in changed_digits(expect.printed):
+        if "10^" in expect.printed and "10^" not in text:
+            with pytest.raises(DeriveError, match="expected a printed number"):
+                parse(text)  # another base is no number
+            continue
         judged = judge_expect(replace(expect, printed=text), values)
         assert [j.status for j in judged].count("wrong") == 1, text
         assert verdict_of(judged).name == "refuted"
@@ -242,6 +287,18 @@ def test_changing_a_digit_of_a_given_is_caught() -> None:
             assert "refuted" in statuses, text
             changed += 1
     assert changed > 50
+
+
+def test_changing_a_given_weight_is_caught() -> None:
+    case = CASES["idaho-s13"]
+    for name in [n for n in case.groups if "w" in case.groups[n].givens]:
+        group = case.groups[name]
+        weight = group.givens["w"]
+        assert isinstance(weight, Fraction)
+        moved = replace(group, givens={**group.givens, "w": weight + Fraction(1, 10)})
+        expects = tuple(e for e in case.expects if e.group == name)
+        results = printed_results(replace(case, groups={name: moved}, expects=expects))
+        assert "refuted" in {r.verdict.name for r in results if r.claim.expected == "holds"}, name
 
 
 CHAIN = """\

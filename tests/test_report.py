@@ -78,6 +78,13 @@ MISPRINT = replace(
 DISAGREES = result(
     RIGHT, evidence=(PROOF, compared("autograd", 1e-9, False, worst=Worst((0, 1), 0.25, 0.125)))
 )
+UNDECIDED = replace(
+    result("accuracy = accuracy", "undecided", "undecided", evidence=()), printed=digits(0, 2)
+)
+KNOWN_WRONG = replace(
+    result("h[1] = h[1]", expected="fails", evidence=(certificate(digits(0, 1)),)),
+    printed=digits(0, 1), verdict=Verdict("refuted", "T=3"),
+)  # fmt: skip
 EVERY = (PROVED, REFUTED, FALSE, OPEN, NUMBERS, MISPRINT, DISAGREES)
 
 
@@ -99,6 +106,9 @@ STATUS = (
     ((replace(OPEN, printed=digits(0, 1), evidence=(certificate(digits(0, 1)),)),), 0, 1),
     ((result(RIGHT, evidence=(replace(PROOF, count=0),)),), 1, 1),
     ((result(RIGHT, evidence=(compared("module", float("nan")),)),), 1, 1),
+    ((UNDECIDED,), 0, 0),
+    ((KNOWN_WRONG,), 0, 0),
+    ((replace(UNDECIDED, claim=OPEN.claim),), 0, 1),
     ((), 2, 2),
 )
 
@@ -115,6 +125,13 @@ def test_counts_add_up() -> None:
     assert (s.proved_all_sizes, s.refuted, s.refuted_as_expected, s.undecided) == (2, 2, 1, 1)
     assert (s.certified_numbers, s.numbers, s.ok) == (7, 8, False)
     assert report(PROVED, FALSE, NUMBERS).summary.ok
+
+
+def test_numbers_recorded_as_open_or_wrong_are_not_counted_as_certified_or_not() -> None:
+    s = report(NUMBERS, UNDECIDED, KNOWN_WRONG).summary
+    assert (s.certified_numbers, s.numbers, s.ok) == (2, 2, True)
+    assert (s.undecided, s.undecided_as_expected, s.wrong_as_expected) == (1, 1, 1)
+    assert "2 of 2, 2 undecided, 1 wrong" in shown("text", NUMBERS, UNDECIDED, KNOWN_WRONG)
 
 
 # the text and the terminal
@@ -144,6 +161,8 @@ LAST = (
      "expected) · 6 printed numbers certified · 0 undecided · 2.1 s"),
     (EVERY, "5 claims: 2 proved for all sizes, 0 confirmed, 2 refuted (1 as expected) · 7 of 8 "
      "printed numbers certified · 1 undecided · 2.1 s"),
+    ((NUMBERS, UNDECIDED, KNOWN_WRONG), "0 claims: 0 proved for all sizes, 0 confirmed, 0 refuted "
+     "· 2 printed numbers certified, 1 wrong as expected · 1 undecided (1 as expected) · 2.1 s"),
 )  # fmt: skip
 
 

@@ -30,9 +30,11 @@ class Summary:
         certified_claims: Statements about numbers alone, decided by ball arithmetic.
         refuted: With a counterexample, expected or not.
         undecided: Neither; printed numbers that could not be decided are among them.
+        undecided_as_expected: How many of the undecided ones were recorded as such.
         refuted_as_expected: How many of the refuted ones were recorded as false.
         certified_numbers: Printed scalars that are correct roundings.
-        numbers: Printed scalars in all.
+        numbers: Printed scalars, without those that are recorded as wrong or as undecided.
+        wrong_as_expected: Printed entries that were recorded as wrong, and are.
         ok: Whether everything is as expected; an unexpected undecided claim is not.
         seconds: Wall time.
     """
@@ -44,9 +46,11 @@ class Summary:
     certified_claims: int
     refuted: int
     undecided: int
+    undecided_as_expected: int
     refuted_as_expected: int
     certified_numbers: int
     numbers: int
+    wrong_as_expected: int
     ok: bool
     seconds: float
 
@@ -86,6 +90,7 @@ class Report:
         """The counts."""
         names = [r.verdict.name for r in self.claims]
         proved = [r for r in self.claims if r.verdict.name == "proved"]
+        meant = [p for r in self.results if r.claim.expected == "holds" for p in r.printed]
         everywhere = sum(r.verdict.scope.startswith(PROVED_FOR_ALL) for r in proved)
         return Summary(
             claims=len(names),
@@ -95,9 +100,13 @@ class Report:
             certified_claims=names.count("certified"),
             refuted=names.count("refuted"),
             undecided=sum(r.verdict.name == "undecided" for r in self.results),
+            undecided_as_expected=sum(r.ok and r.verdict.name == "undecided" for r in self.results),
             refuted_as_expected=sum(r.ok and r.verdict.name == "refuted" for r in self.claims),
-            certified_numbers=sum(p.certified for p in self.printed),
-            numbers=len(self.printed),
+            certified_numbers=sum(p.certified for p in meant),
+            numbers=len(meant),
+            wrong_as_expected=sum(
+                r.ok and r.verdict.name == "refuted" and is_number(r) for r in self.results
+            ),
             ok=bool(self.results) and all(r.ok for r in self.results),
             seconds=self.seconds,
         )

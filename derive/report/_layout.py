@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from derive.claim import Evidence, Printed, Result
+from derive.claim import Evidence, Expected, Printed, Result
 from derive.report import Report, View, is_number, is_open
 from derive.report._failures import block
 from derive.report._page import ORACLES, Cell, Page, Table, mathematics
@@ -29,7 +29,7 @@ def page(report: Report, view: View) -> Page:
     shown = {id(r) for r in (*failed, *opened)}
     rest = [] if view.quiet else [r for r in report.results if id(r) not in shown]
     claims = [r for r in rest if not is_number(r)]
-    numbers = [p for r in rest if is_number(r) for p in r.printed]
+    numbers = [(p, r.claim.expected) for r in rest if is_number(r) for p in r.printed]
     tables = [claim_table(claims, view)] if claims else []
     tables += [number_table(numbers, view)] if numbers else []
     notes = (*report.notes, *footnotes(rest, tables)) if not view.quiet else ()
@@ -133,17 +133,17 @@ def certified(printed: tuple[Printed, ...]) -> Cell:
 # one row a slide
 
 
-def number_table(numbers: list[Printed], view: View) -> Table:
+def number_table(numbers: list[tuple[Printed, Expected]], view: View) -> Table:
     """Return the table of printed numbers by slide."""
-    slides: dict[str, list[Printed]] = {}
-    for p in numbers:
-        slides.setdefault(p.where, []).append(p)
+    slides: dict[str, list[tuple[Printed, Expected]]] = {}
+    for p, expected in numbers:
+        slides.setdefault(p.where, []).append((p, expected))
     room = QUANTITIES[view.width >= WIDE]
     rows = tuple(
         (
             Cell(where or "(no place given)"),
-            Cell(quantities(found, room), "dim"),
-            certified(tuple(found)),
+            Cell(quantities([p for p, _ in found], room), "dim"),
+            slide_cell(found),
         )
         for where, found in slides.items()
     )
@@ -151,9 +151,18 @@ def number_table(numbers: list[Printed], view: View) -> Table:
     return Table(columns, (("", rows),))
 
 
+def slide_cell(found: list[tuple[Printed, Expected]]) -> Cell:
+    """Return ``16 of 16``, and how many are recorded as undecided or as wrong."""
+    cell = certified(tuple(p for p, expected in found if expected == "holds"))
+    others = [expected for _, expected in found if expected != "holds"]
+    said = {"undecided": "undecided", "fails": "wrong"}
+    parts = [f"{others.count(e)} {said[e]}" for e in dict.fromkeys(others)]
+    return Cell(", ".join(filter(None, (cell.text, *parts))), cell.tone)
+
+
 def quantities(found: list[Printed], room: int) -> str:
     """Return the quantities on a slide, each once, plain names first, as many as fit."""
-    names = list(dict.fromkeys(PLACE.sub("", p.quantity) for p in found if p.quantity))
+    names = list(dict.fromkeys(without_place(p.quantity) for p in found if p.quantity))
     names.sort(key=lambda name: not name.isidentifier())
     shown = ""
     for place, name in enumerate(names):
@@ -162,6 +171,12 @@ def quantities(found: list[Printed], room: int) -> str:
             return f"{shown}, …" if shown else longer[: room - 1] + "…"
         shown = longer
     return shown
+
+
+def without_place(name: str) -> str:
+    """Return a quantity's name without the entry; a derivative keeps what it is by."""
+    short = PLACE.sub("", name)
+    return name if re.search(r"/d\w+$", short) else short
 
 
 # the last lines
@@ -191,5 +206,8 @@ def counts(report: Report) -> Iterable[Cell]:
     of = "" if s.certified_numbers == s.numbers else f" of {s.numbers}"
     number = "number" if s.numbers == 1 else "numbers"
     yield Cell(f" · {s.certified_numbers}{of} printed {number} certified", "bad" if of else "")
-    yield Cell(f" · {s.undecided} undecided", "warn" if s.undecided else "")
+    if s.wrong_as_expected:
+        yield Cell(f", {s.wrong_as_expected} wrong as expected")
+    known = f" ({s.undecided_as_expected} as expected)" if s.undecided_as_expected else ""
+    yield Cell(f" · {s.undecided} undecided{known}", "warn" if s.undecided else "")
     yield Cell(f" · {s.seconds:.1f} s")
