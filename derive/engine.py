@@ -11,7 +11,11 @@ from derive.lower import lower
 NO_SIGNS = Signs()
 
 
-@lru_cache(maxsize=128)
 def algebra_of(system: System, signs: Signs = NO_SIGNS) -> Algebra:
     """Return the algebra of a system (with its selected loss), where some signs are assumed."""
+    return _made(system, signs)
+
+
+@lru_cache(maxsize=128)
+def _made(system: System, signs: Signs) -> Algebra:
     return Algebra(system, lower, signs)

@@ -183,6 +183,8 @@ class Functions:
         classes: Class of each position; without them a row is any that sums to one.
         end: Clock time (`time.perf_counter`) at which it gives up.
         split: Whether exp of a sum opens into a product (needed for shifts, slower).
+        kinked: Whether a root, |x| or a step was met: such values are not free generators, and
+            two functions that differ as polynomials may be equal.
     """
 
     size: int
@@ -193,6 +195,8 @@ class Functions:
     made: dict[Any, int] = field(default_factory=dict)
     arguments: dict[int, Rational] = field(default_factory=dict)
     inverted: dict[int, flint.fmpq_mpoly] = field(default_factory=dict)
+    squared: dict[int, flint.fmpq_mpoly] = field(default_factory=dict)
+    kinked: bool = False
 
     def __post_init__(self) -> None:
         """Make the context."""
@@ -270,8 +274,14 @@ class Functions:
         return Rational(self, self.gens[place])
 
     def cleared(self, poly: flint.fmpq_mpoly) -> flint.fmpq_mpoly:
-        """Multiply the inverses out, latest first: zero if and only if the function is zero."""
-        for place in sorted(self.inverted, reverse=True):
+        """Multiply the inverses out, latest first: zero if and only if the function is zero.
+
+        Powers of roots and absolute values come down to 0 and 1 on the way.
+        """
+        for place in sorted({*self.inverted, *self.squared}, reverse=True):
+            if place in self.squared:
+                poly = self.reduced(poly, place)
+                continue
             top = poly.degrees()[place] if not poly.is_zero() else 0
             if not top:
                 continue
@@ -288,6 +298,17 @@ class Functions:
             )  # fmt: skip
         return poly
 
+    def reduced(self, poly: flint.fmpq_mpoly, place: int) -> flint.fmpq_mpoly:
+        """Replace the square of one generator by what it is."""
+        if poly.is_zero() or poly.degrees()[place] < 2:
+            return poly
+        out = self.context.constant(0)
+        for powers, coefficient in poly.to_dict().items():
+            half, odd = divmod(int(powers[place]), 2)
+            rest = (*powers[:place], odd, *powers[place + 1 :])
+            out += self.context.from_dict({rest: coefficient}) * self.squared[place] ** half
+        return out
+
     def apply(self, function: str, x: Rational) -> Rational:
         """Name a function value; log opens monomials and exponentials."""
         if function == "exp" and self.split and len(x.poly) > 1:
@@ -300,6 +321,10 @@ class Functions:
         if function != "log":
             key = (function, str(x.poly))
             self.arguments[self.place(key)] = x
+            if function in ("sqrt", "abs", "step"):
+                self.kinked = True
+                square = {"sqrt": x.poly, "abs": x.poly**2, "step": self.gens[self.place(key)]}
+                self.squared[self.place(key)] = square[function]
             return self.generator(key)
         content = x.poly.term_content()
         if len(x.poly) != 1 and not content.is_constant():

@@ -68,8 +68,11 @@ def _decide(
     targets = [t for t in identity.system.tensors.values() if t.onehot and t.name in seen]
     onehot = {t.name: sizes[t.dims[-1].name] for t in targets}
     for split in (False, True):
-        if _equal(identity, sizes, assumes, Functions(size, onehot, split=split, end=end)):
+        ring = Functions(size, onehot, split=split, end=end)
+        if _equal(identity, sizes, assumes, ring):
             return "proved"
+        if ring.kinked:
+            return "undecided"
     rows = max((sizes[t.dims[-2].name] for t in targets), default=0)
     classes = max(onehot.values(), default=1)
     if rows == 0 or classes**rows > MAX_CLASSES:
