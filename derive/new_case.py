@@ -98,7 +98,8 @@ class Draft:
         known = given_names(self.system)
         wanted = needed(self.system, [t.name for t in self.states])
         wanted |= needed(self.system, ["L"]) if self.system.loss else set()
-        return {n: t for n, t in known.items() if n in wanted or not self.nice}
+        every = not self.nice or not self.states
+        return {n: t for n, t in known.items() if n in wanted or every}
 
     def numbers(self, name: str, tensor: Tensor) -> Nested:
         """Draw the entries of a given; class ids stand for one-hot rows."""
@@ -213,7 +214,7 @@ def givens(draft: Draft) -> str:
 
 def asked(draft: Draft) -> str:
     """Name what an exercise asks for."""
-    names = [t.name for t in draft.states]
+    names = [t.name for t in draft.states] or [f"count({n})" for n in draft.given]
     if draft.system.loss:
         names += ["L", *(f"g_{t.name}" for t in reversed(draft.states))]
         names += [t.name for t in derived(draft)]
@@ -234,7 +235,10 @@ def derived(draft: Draft) -> list[Tensor]:
 def expects(draft: Draft, solutions: bool) -> Iterator[str]:
     """Write printed entries: all results, or the first state and the loss."""
     values, states, loss = Values(draft.group()), draft.states, bool(draft.system.loss)
-    if not solutions:
+    if not states:  # shapes alone: what can be asked is how many scalars they hold
+        for name in [*draft.given][: None if solutions else 1]:
+            yield entry(values, f"count({name})", None)
+    elif not solutions:
         yield from entries(draft, values, states[0].name, states[0], first_only=True)
     else:
         yield "# Forward\n\n"

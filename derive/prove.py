@@ -144,7 +144,10 @@ class _Attempt:
         wanted = frozenset(f"g:{tensor_name(n.args[1])}" for n in named)
         if all(self.algebra.cut(n) for n in wanted):
             return None
-        first, self.algebra = self.algebra, self.algebra.preferring(wanted)
+        other, reads = self.algebra.preferring(wanted), map(self.algebra.family, wanted)
+        if all(other.cut(n) == self.algebra.cut(n) for names in reads for n in names):
+            return None  # nothing would unfold in another way
+        first, self.algebra = self.algebra, other
         found = self.by_identity()
         self.algebra = first if found is None else self.algebra
         return found

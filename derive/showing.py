@@ -67,6 +67,8 @@ def topic_lines(topic: Topic, cases: list[Case], steps: bool) -> Iterator[str]:
     yield "Equations"
     for equation in system.equations:
         yield f"  {pretty(system, equation)}"
+    if not system.equations:
+        yield f"  none: the claims are about shapes (derive list quantities {topic.name})"
     for loss in system.losses:
         chosen = system.with_loss(loss)
         group = next((g for c in cases for g in c.groups.values() if g.system is chosen), None)
