@@ -12,6 +12,7 @@ from timing import row
 def proofs() -> list[tuple[float, str]]:
     """Prove every claim once in this process; return seconds and id, slowest first."""
     from derive import topics
+    from derive.holding import premises
     from derive.prove import prove
     from derive.statement import read_statement
 
@@ -20,9 +21,10 @@ def proofs() -> list[tuple[float, str]]:
         by_id = {c.id: c for c in topic.claims}
         for claim in topic.claims:
             system = topic.system_of(claim)
-            identity = read_statement(system, claim.statement)
-            using = tuple(read_statement(system, by_id[u].statement) for u in claim.using)
-            proof = prove(identity, claim.assumes, using)
+            given = premises(system, claim.assumes)
+            identity = read_statement(given.system, claim.statement)
+            using = tuple(read_statement(given.system, by_id[u].statement) for u in claim.using)
+            proof = prove(identity, given.equations, using)
             if claim.expected == "holds":
                 found.append((proof.seconds, claim.id))
     return sorted(found, reverse=True)
@@ -34,9 +36,9 @@ def main() -> None:
     subprocess.run([sys.executable, "-c", "import sympy"], check=True)
     imports = time.perf_counter() - start
     times = proofs()
-    row(f"slowest of {len(times)} claims ({times[0][1]}), ms", 1000 * times[0][0], "under 20")
+    row(f"slowest of {len(times)} claims ({times[0][1]}), ms", 1000 * times[0][0], "under 50")
     total = sum(seconds for seconds, _ in times)
-    row("all proofs together, s", total, "under 0.5")
+    row("all proofs together, s", total, "under 2")
     row("all proofs / python -c 'import sympy'", total / imports, "")
 
 

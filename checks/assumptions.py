@@ -26,7 +26,9 @@ Pins = Mapping[sp.Symbol, int]
 
 def pins(identity: Identity, assumes: Sequence[Identity], sizes: Mapping[str, int],
          most: int) -> list[Pins]:  # fmt: skip
-    """Return the values of the indices that the statement shares with its assumptions.
+    """Return the values of the positions that the statement shares with its assumptions.
+
+    Any other index of an assumption stands for all its values, whatever its name.
 
     Args:
         identity: The statement.
@@ -35,7 +37,7 @@ def pins(identity: Identity, assumes: Sequence[Identity], sizes: Mapping[str, in
         most: How many values of each index at most, spread over its range.
     """
     inside = {s for a in assumes for s, _ in a.free}
-    shared = [(s, sizes[d.name]) for s, d in identity.free if s in inside]
+    shared = [(s, sizes[d.name]) for s, d in identity.free if s in inside and d.ordered]
     ranges = [spread(n, most) for _, n in shared]
     return [dict(zip((s for s, _ in shared), v, strict=True)) for v in product(*ranges)]
 
@@ -91,7 +93,9 @@ def assign(
     if target is None:
         return False
     array, first = target
-    value, _ = measured(assumption.rhs, assumption.free, Ours(system, givens, sizes), sizes)
+    # a copy: what is computed from these givens is remembered by the mapping, which changes here
+    before = Ours(system, dict(givens), sizes)
+    value, _ = measured(assumption.rhs, assumption.free, before, sizes)
     where = positions(assumption, sizes) & pinned(assumption, sizes, pin)
     symbols = [s for s, _ in assumption.free]
     for spot in np.argwhere(where):

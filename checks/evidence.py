@@ -7,10 +7,10 @@ from time import perf_counter
 
 import numpy as np
 
-from derive import syntax as S
 from derive.checks import finite_difference, monte_carlo
 from derive.checks.bench import PINS, Bench, Point, bench, canonical, point
 from derive.checks.compare import compare, rounding
+from derive.checks.numel import counts, has_count
 from derive.checks.sides import entries, has_derivative
 from derive.checks.sizes import random_sizes
 from derive.checks.storage import Array
@@ -57,9 +57,9 @@ def evidence_for(
     Raises:
         DeriveError: On bad input, or a statement that cannot be evaluated.
     """
-    if is_count(identity.syntax.lhs) or is_count(identity.syntax.rhs):
+    if has_count(identity.syntax.lhs) or has_count(identity.syntax.rhs):
         here = bench(identity.system, givens, sizes, seed, dtype)
-        return counts(identity, here) if kinds is None or "module" in kinds else []
+        return counts(identity, here, seed) if kinds is None or "module" in kinds else []
     if monte_carlo.is_random(identity):
         if kinds is not None and "monte_carlo" not in kinds:
             return []
@@ -201,27 +201,3 @@ def at_random_sizes(identity: Identity, turned: tuple[Expr, Expr], seed: int, dt
             worst.independent,
         )
     ]
-
-
-def is_count(node: S.Node) -> bool:
-    """Tell whether a side of a statement is ``count(...)``."""
-    return isinstance(node, S.Call) and node.func == "count"
-
-
-def counts(identity: Identity, here: Bench) -> list[Evidence]:
-    """Compare ``count(W, b) = ...`` with the number of scalars that the torch tensors hold."""
-    import torch
-
-    start = perf_counter()
-    call, other = identity.syntax.lhs, identity.rhs
-    if not is_count(call):
-        call, other = identity.syntax.rhs, identity.lhs
-    names = [a.name for a in S.children(call) if isinstance(a, S.Name)]
-    ours = here.side(other, identity, "ours")
-    if ours is None or not all(n in here.givens for n in names):
-        return []
-    want = sum(torch.from_numpy(here.givens[n]).numel() for n in names)
-    return [
-        compare("module", "numel of the torch tensors", ours[0], np.asarray(float(want)),
-                float(want), 0.0, here.scope, perf_counter() - start)
-    ]  # fmt: skip

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 
+import sympy as sp
+
 from derive.abstract import NAMED
 from derive.calculus import adjoint_equations, tangent
 from derive.cycles import feedback
 from derive.equation import Equation, System
 from derive.index import Expr, index_symbol
-from derive.nodes import Total, kind
+from derive.mirrors import Alias, unmirrored
+from derive.nodes import Total, kind, tensor_name
 from derive.support import Edges, _support, _upstream, size_base
 from derive.terms import Atom, Guards, Ix, Key, Term, canonical_key
 
@@ -54,7 +57,7 @@ class Algebra:
         self.busy: set[str] = set()
         self._cut: dict[str, bool] = {}
         self.folds: dict[Key, list[str]] = {}
-        self.aliases: dict[str, tuple[str, tuple[Ix, ...], tuple[str, ...]]] = {}
+        self.aliases: dict[str, Alias] = {}
         for equation in system.equations:
             if self.names_nonlinearity(equation):
                 self._alias(equation)
@@ -68,30 +71,35 @@ class Algebra:
             s: (f"{p}=", 0) for s, p in zip(equation.indices, params, strict=True)
         }
         terms = self.lower(self, equation.rhs, env, {})
-        bare = len(terms) == 1 and terms[0].coef == 1 and list(terms[0].factors.values()) == [1]
-        name, places = next(iter(terms[0].factors)) if bare else ("", ())
+        (name, places), turned = unmirrored(kind(equation.rhs), terms) or (("", ()), False)
         whole = {b for b, _ in env.values()} <= {b for b, _ in places}
-        plain = bare and whole and not terms[0].bound and not terms[0].guards and ":" in name
-        if not plain or name in self.aliases:
+        if not whole or ":" not in name or name in self.aliases:
             # a selected class, a value that repeats along an axis, a second name: it unfolds
             self.opened.add(equation.tensor.name)
             return
-        self.aliases[name] = (equation.tensor.name, places, tuple(b for b, _ in env.values()))
+        bases = tuple(b for b, _ in env.values())
+        self.aliases[name] = Alias(equation.tensor.name, places, bases, turned)
 
-    def alias(self, atom: Atom) -> Atom:
-        """Return the tensor entry that names a nonlinearity, or the atom itself."""
+    def alias(self, atom: Atom) -> tuple[Atom, bool]:
+        """Return the tensor entry that names a nonlinearity, or the atom itself.
+
+        With it stands whether the entry names f(-x) where the atom is f(x).
+        """
         name, places = atom
         if name not in self.aliases:
-            return atom
-        tensor, pattern, bases = self.aliases[name]
+            return atom, False
+        known = self.aliases[name]
+        pattern, bases = known.places, known.bases
         found: dict[str, Ix] = {}
         for (base, offset), (at, n) in zip(pattern, places, strict=True):
             if base not in bases:
                 if (base, offset) != (at, n):
-                    return atom
+                    return atom, False
             elif found.setdefault(base, (at, n - offset)) != (at, n - offset):
-                return atom
-        return (tensor, tuple(found[b] for b in bases)) if len(found) == len(bases) else atom
+                return atom, False
+        if len(found) != len(bases):
+            return atom, False
+        return (known.tensor, tuple(found[b] for b in bases)), known.turned
 
     # supports: where an atom can be non-zero
 
@@ -182,7 +190,12 @@ class Algebra:
         wrt = self.system.tensors[by]
         marks = [index_symbol(f"by{i}'") for i in range(len(wrt.dims))]
         target = wrt.at(*marks)
-        slope = tangent(equation.rhs, lambda read: Total(read, target))
+
+        def slope_of(read: Expr) -> Expr:
+            reached = by in self.upstream(str(tensor_name(read)))
+            return Total(read, target) if reached else sp.Integer(0)
+
+        slope = tangent(equation.rhs, slope_of)
         pairs = zip((*equation.indices, *marks), params, strict=True)
         env: dict[Expr, Ix] = {s: (p, 0) for s, p in pairs}
         domain: Guards = {}

@@ -6,7 +6,7 @@ One TOML file holds a lecture's case, a user's own derivation, or both. Its tabl
     [group.NAME]      topic or system, loss, title, sizes, lines, and the given tensors
     [group.NAME.lines]  lecture line of each given
     [[expect]]        a printed number or array
-    [[claim]]         a stated formula
+    [[claim]]         a stated formula, or by `probe` what a program of torch's does
     [[skip]]          lecture lines that state nothing checkable, with the reason
     [coverage]        the lecture lines that hold a formula or a number
     [system.NAME]     a user's own model

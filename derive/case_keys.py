@@ -38,7 +38,8 @@ EXPECT = {
     "reason": text,
 }
 CLAIM = {
-    "statement": Key(Entry.string, required=True),
+    "statement": text,
+    "probe": text,
     "name": text,
     "group": text,
     "topic": text,

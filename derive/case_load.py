@@ -175,6 +175,9 @@ class Loader:
     def claim(self, entry: Entry, case: str, source: str, number: int) -> CaseClaim:
         """Read one stated formula."""
         values = read_table(entry, keys.CLAIM)
+        if not ("statement" in values or "probe" in values):
+            raise entry.error("a claim needs a statement, or a probe with a title",
+                              'statement = "h[t] = tanh(z[t])"')  # fmt: skip
         group = values.get("group", "")
         topic, system, loss = self.claim_system(entry, values, group)
         line, file_line = values.get("line"), self.document.line(entry.path)
@@ -184,8 +187,8 @@ class Loader:
             Claim,
             id=f"{case}.{values.get('name', default)}",
             topic=topic,
-            statement=values["statement"],
-            title=values.get("title", where or values["statement"]),
+            statement=values.get("statement", ""),
+            title=values.get("title", where or values.get("statement", "")),
             system=system.name,
             loss=loss,
             expected=values.get("expected", "holds"),
@@ -193,6 +196,7 @@ class Loader:
             using=values.get("using", ()),
             reason=values.get("reason", ""),
             source=Source(source or self.document.file, line or file_line, None, where),
+            probe=values.get("probe", ""),
         )
         return CaseClaim(at_entry(entry, make), group, system, line, file_line)
 

@@ -89,6 +89,9 @@ def certify(
 
 def _certify(search: _Search, gap: NormalForm, strict: bool) -> Certificate | None:
     """Propose products around the monomials of the difference, then around what they add."""
+    for fact in search.facts:
+        if fact.stated and not fact.params:
+            search.propose(Term(Fraction(1)), ((fact, {}),))
     wanted, seen = dict(gap), set[Key]()
     for _ in range(MAX_ROUNDS):
         fresh = [k for k in wanted if k not in seen]

@@ -12,6 +12,7 @@ from derive.case import Case
 from derive.claim import Claim, Evidence, Result, Verdict
 from derive.equation import System
 from derive.errors import DeriveError, nearest
+from derive.holding import premises
 from derive.judging import Judge, Lookup, located
 from derive.options import CheckOptions
 from derive.printing import to_latex, to_unicode
@@ -140,6 +141,12 @@ def symbolic_half(jobs: list[Job], cases: list[Case], options: CheckOptions) -> 
 
 def symbolic_claim(job: Job, judge: Judge, options: CheckOptions) -> Symbolic:
     """Judge one claim, and run the oracles that need no torch."""
+    if job.claim.probe:
+        from derive.checks import probes
+
+        probes.find(job.claim.probe)  # an unknown name is an error before anything runs
+    if not job.claim.statement:
+        return Symbolic(Verdict("undecided", ""), (), (), "", "", None)
     made = judge.judge(job.claim, job.system, job.hints)
     refuted = made.verdict.name == "refuted"
     return Symbolic(
@@ -157,8 +164,12 @@ def claim_results(jobs: list[Job], half: Half, options: CheckOptions) -> list[Re
     results = []
     for job, known in zip(jobs, half.claims, strict=True):
         numeric: tuple[Evidence, ...] = ()
+        if not job.claim.statement:
+            results.append(probe_result(job, options))
+            continue
         if known.verdict.name != "refuted":
             numeric = (*numeric_evidence(job, options, TORCH_KINDS), *known.numeric)
+            numeric += (probe_evidence(job, options),) if job.claim.probe else ()
         results.append(
             Result(
                 job.claim,
@@ -173,6 +184,35 @@ def claim_results(jobs: list[Job], half: Half, options: CheckOptions) -> list[Re
     return results
 
 
+def probe_evidence(job: Job, options: CheckOptions) -> Evidence:
+    """Return what a claim's probe observed."""
+    from derive.checks import probes
+
+    return probes.evidence(job.claim.probe, options.seed)
+
+
+def probe_result(job: Job, options: CheckOptions) -> Result:
+    """Judge a claim by its probe alone: confirmed, or refuted by what was observed."""
+    found, case = probe_evidence(job, options), job.case.id if job.case else None
+    if found.passed:
+        verdict = Verdict("confirmed", found.scope, "probe", job.claim.reason)
+        return Result(job.claim, verdict, (found,), case=case)
+    worst, seen = found.worst, "nothing was compared"
+    if worst is not None:
+        place = f" at [{','.join(map(str, worst.index))}]" if worst.index else ""
+        claimed, observed = told_apart(worst.want, worst.got)
+        seen = f"claimed {claimed}{place}, observed {observed}"
+    verdict = Verdict("refuted", found.scope, "probe", job.claim.reason or seen)
+    shown = replace(found, kind="counterexample", passed=found.count > 0, detail=seen)
+    return Result(job.claim, verdict, (shown,), case=case)
+
+
+def told_apart(*values: float) -> list[str]:
+    """Return numbers with as few digits as tell them apart."""
+    texts = ([f"{v:.{digits}g}" for v in values] for digits in (6, 10, 17))
+    return next((t for t in texts if len(set(t)) == len(t)), [repr(v) for v in values])
+
+
 NUMPY_KINDS = ("complex_step", "finite_difference")
 
 
@@ -185,8 +225,8 @@ def numeric_evidence(
     """Return what some oracles say, on the group's numbers or on random ones."""
     from derive.checks.evidence import evidence_for
 
-    identity = read_statement(job.system, job.claim.statement)
-    assumed = tuple(read_statement(job.system, text) for text in job.claim.assumes)
+    given = premises(job.system, job.claim.assumes)
+    identity, assumed = read_statement(given.system, job.claim.statement), given.assumed
     known: Any = job.group.givens if job.group is not None and not options.sizes else None
     sizes = {n: size for n, size in options.sizes.items() if n in job.system.dims}
     found = evidence_for(identity, known, sizes, options.seed, options.dtype, assumed, kinds)

@@ -30,7 +30,8 @@ class Claim:
     Args:
         id: ``topic.name``.
         topic: The topic that it belongs to.
-        statement: ``lhs = rhs`` in the statement language.
+        statement: ``lhs = rhs`` in the statement language; "" if only a probe speaks for it, and
+            its title then says what is claimed.
         title: One line in words.
         system: Name of the topic's system that it speaks about.
         loss: Name of the loss that ``L`` means; "" if it reads none.
@@ -39,6 +40,8 @@ class Claim:
         using: Ids of proved claims that the induction step may use.
         reason: Why it is expected to fail or to stay undecided.
         source: Where it stands: (file, line, title).
+        probe: Name of a function of `derive.checks.probes` that runs a program of torch's; "" for
+            a claim about equations alone.
     """
 
     id: str
@@ -52,15 +55,23 @@ class Claim:
     using: tuple[str, ...] = ()
     reason: str = ""
     source: Source | None = None
+    probe: str = ""
 
     def __post_init__(self) -> None:
-        """Refuse an unknown expectation."""
+        """Refuse an unknown expectation, and a probe that says nothing or assumes something."""
         if self.expected not in ("holds", "fails", "undecided"):
             raise DeriveError(
                 f"{self.id}: expected is holds, fails or undecided; found {self.expected!r}"
             )
         if self.expected == "undecided" and not self.reason:
             raise DeriveError(f"{self.id}: expected = 'undecided' needs a reason")
+        if self.probe and not self.statement:
+            if not self.title:
+                raise DeriveError(
+                    f"{self.id}: a probe without a statement needs a title: its words"
+                )
+            if self.assumes or self.using:
+                raise DeriveError(f"{self.id}: a program has no assumptions and uses no claims")
 
 
 @dataclass(frozen=True)

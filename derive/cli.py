@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+from derive.cli_options import AS_EXPECTED, DEBUG, Debug, Format, Output
+from derive.cli_runs import plot_, run_experiment
 from derive.errors import DeriveError
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from derive.options import CheckOptions
     from derive.report import Report
 
-AS_EXPECTED, USAGE, INTERRUPTED = 0, 2, 130
-DEBUG = "derive.debug"
+USAGE, INTERRUPTED = 2, 130
 
 
 def fail(message: str) -> typer.Exit:
@@ -75,22 +75,6 @@ def print_version(wanted: bool) -> None:
         first, *others = versions().items()
         typer.echo(f"{first[0]} {first[1]} ({', '.join(' '.join(o) for o in others)})")
         raise typer.Exit(AS_EXPECTED)
-
-
-def remember_debug(ctx: typer.Context, wanted: bool) -> bool:
-    """Note that tracebacks are wanted, before anything else runs."""
-    ctx.find_root().meta[DEBUG] = wanted
-    return wanted
-
-
-Debug = Annotated[
-    bool,
-    typer.Option("--debug", help="Show tracebacks.", callback=remember_debug, is_eager=True),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Write to a file: all of it, or nothing."),
-]
 
 
 @app.callback()
@@ -153,6 +137,10 @@ def check(
     statement: Annotated[
         str, typer.Option(metavar="'LHS = RHS'", help="A statement of your own about the topic.")
     ] = "",
+    assume: Annotated[
+        list[str] | None,
+        typer.Option(metavar="'f, i held'", help="What the statement assumes; may be repeated."),
+    ] = None,
     system: Annotated[str, typer.Option(help="The system that the statement is about.")] = "",
     loss: Annotated[str, typer.Option(help="The loss that L means in the statement.")] = "",
     size: Annotated[
@@ -163,12 +151,7 @@ def check(
     dtype: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
     device: Annotated[str, typer.Option(help="Where the oracles run: cpu.")] = "cpu",
     jobs: Annotated[int, typer.Option(min=1, max=2, help="How many processes.")] = 2,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format", help="rich, text or json; by default rich on a terminal, text in a pipe."
-        ),
-    ] = "",
+    form: Format = "",
     output: Output = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Undecided claims fail unless they are expected to be.")
@@ -191,6 +174,7 @@ def check(
         case=case,
         claim=claim,
         statement=statement,
+        assumes=tuple(assume or ()),
         system=system,
         loss=loss,
         sizes=read_sizes(size or ()),
@@ -210,17 +194,21 @@ def check(
     raise typer.Exit(status)
 
 
+app.command("run")(run_experiment)
+app.command("plot")(plot_)
+
+
 @app.command("list")
 def list_(
     what: Annotated[
-        str, typer.Argument(help="topics, claims, cases, quantities or coverage.")
+        str, typer.Argument(help="topics, claims, cases, quantities, coverage or probes.")
     ] = "topics",
     name: Annotated[
         str, typer.Argument(help="A topic (claims, quantities) or a case (coverage).")
     ] = "",
     debug: Debug = False,
 ) -> None:
-    """List topics, claims, cases, quantities, coverage."""
+    """List topics, claims, cases, quantities, coverage, probes."""
     from derive.console import write
     from derive.listing import listing
 
@@ -235,10 +223,19 @@ def show(
     at: Annotated[
         str, typer.Option(metavar="'g_h,t=1'", help="Explain one number with its digits.")
     ] = "",
+    conventions: Annotated[
+        bool, typer.Option("--conventions", help="What the topic's letters mean elsewhere.")
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Show where a gradient comes from."""
-    from derive.console import write
+    from derive.console import emit_card, write
+
+    if conventions:
+        if steps or case or at:
+            raise DeriveError("--conventions stands alone: it shows a card, no derivation")
+        emit_card(target)
+        return
     from derive.showing import show as lines
 
     write("\n".join(str(line) for line in lines(target, steps, case, at)))

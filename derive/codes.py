@@ -135,6 +135,14 @@ CODES: dict[str, Code] = {
             "platform may differ in the last bits.",
         ),
         Code(
+            "probe",
+            EVIDENCE,
+            "A statement about a program of torch's, such as what clip_grad_norm_ returns. A named "
+            "function runs it and compares what it observes with the definition: confirmed if they "
+            "agree, refuted if not. It is shown as evidence of the kind module. 'derive list "
+            "probes' names them.",
+        ),
+        Code(
             "monte_carlo",
             EVIDENCE,
             "Sampling, held to its own standard error.",
@@ -156,6 +164,12 @@ CODES: dict[str, Code] = {
             WORD,
             "partial A/partial B is the local derivative of A's own equation, its other "
             "inputs held.",
+        ),
+        Code(
+            "held",
+            WORD,
+            "assuming 'f, i held' counts every read of the intermediates f and i as constant "
+            "under derivatives; values stay. The claim must fail without it.",
         ),
         Code(
             "g_",
@@ -287,6 +301,13 @@ def claim_ids() -> dict[str, Claim]:
     return {c.id: c for n in names() for c in load(n).claims}
 
 
+def probe_words(name: str) -> str:
+    """Return what a probe expects."""
+    from derive.checks.probes import words
+
+    return words(name)
+
+
 def claim_text(claim: Claim) -> str:
     """Return a claim in words and as mathematics, with the equations that it is about."""
     from derive.printing import to_unicode
@@ -294,13 +315,19 @@ def claim_text(claim: Claim) -> str:
     from derive.topics import load
 
     system = load(claim.topic).system_of(claim)
-    lines = [f"{claim.id}: {claim.title}", "", f"  {claim.statement}"]
-    lines.append(f"  {to_unicode(read_statement(system, claim.statement).syntax, system.scope)}")
+    lines = [f"{claim.id}: {claim.title}", ""]
+    if claim.statement:
+        read = read_statement(system, claim.statement)
+        lines += [f"  {claim.statement}", f"  {to_unicode(read.syntax, system.scope)}"]
+    if claim.probe:
+        lines.append(f"  probe {claim.probe}: {probe_words(claim.probe)}")
     said = {"fails": "recorded as false", "undecided": "recorded as undecided", "holds": ""}
     if said[claim.expected]:
         lines += ["", f"{said[claim.expected]}: {claim.reason}"]
     if claim.assumes:
         lines += ["", f"assumes {', '.join(claim.assumes)}"]
+    if not claim.statement:
+        return "\n".join([*lines, "", f"derive check {claim.id}   runs it"]) + "\n"
     if claim.using:
         lines += ["", f"uses {', '.join(claim.using)}"]
     lines += ["", f"equations of {system.name} ({system.convention} convention):"]

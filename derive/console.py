@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from derive.errors import DeriveError
 
 if TYPE_CHECKING:
+    from derive.checks.experiments import Outcome
     from derive.report import Report, View
 
 SYMBOLS = "∂ΣₜᵀⱼΠ⊙≤✗"
@@ -71,6 +72,33 @@ def emit(report: Report, form: str, output: Path | None, quiet: bool) -> None:
         sys.stderr.write(short.rstrip("\n").rpartition("\n")[2] + "\n")
 
 
+def emit_card(topic: str) -> None:
+    """Print the conventions of a topic.
+
+    Raises:
+        DeriveError: If none are kept for it.
+    """
+    from derive.conventions import card
+    from derive.report._conventions import as_rich, as_text
+
+    view, found = view_of(sys.stdout, False), card(topic)
+    write(as_rich(found, view) if sys.stdout.isatty() else as_text(found, view))
+
+
+def emit_run(outcome: Outcome, form: str, output: Path | None) -> None:
+    """Print what an experiment found, or write it to a file and its last line to stderr."""
+    from derive.report import View
+    from derive.report._run import render_run
+
+    if output is None:
+        form = form or ("rich" if sys.stdout.isatty() else "text")
+        write(render_run(outcome, form, view_of(sys.stdout, False)))
+        return
+    save(output, render_run(outcome, form or "text"))
+    short = render_run(outcome, "text", View(unicode=holds_unicode(sys.stderr)))
+    sys.stderr.write(short.rstrip("\n").rpartition("\n")[2] + "\n")
+
+
 def check_writable(path: Path | None) -> None:
     """Refuse an output that could not be written, before the work is done.
 
@@ -85,27 +113,28 @@ def check_writable(path: Path | None) -> None:
         raise DeriveError(f"--output {path}: there is no folder {path.parent}")
 
 
-def save(path: Path, text: str) -> None:
+def save(path: Path, content: str | bytes) -> None:
     """Write a whole file or nothing.
 
     Raises:
         DeriveError: If it cannot be written; an old file then stays as it was.
     """
     target = path.resolve()  # a link stays a link
+    data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         if target.exists() and not target.is_file():
-            target.write_text(text, "utf-8")  # a device or a pipe cannot be renamed over
+            target.write_bytes(data)  # a device or a pipe cannot be renamed over
         else:
-            replace_file(target, text)
+            replace_file(target, data)
     except OSError as error:
         raise DeriveError(f"cannot write {path}: {error.strerror}") from None
 
 
-def replace_file(target: Path, text: str) -> None:
+def replace_file(target: Path, data: bytes) -> None:
     """Write beside the target, then put the new file in its place."""
     made = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        made.write_text(text, "utf-8", newline="\n")
+        made.write_bytes(data)
         if target.exists():
             shutil.copymode(target, made)
         made.replace(target)

@@ -84,6 +84,7 @@ class System:
             number, or names a given scalar or a given tensor of the same shape.
         convention: ``row`` or ``column``.
         loss: The selected loss, whose ``L`` the equations hold; "" if none.
+        held: Tensors whose reads an assumption holds constant (`derive.holding`).
     """
 
     name: str
@@ -96,6 +97,7 @@ class System:
     convention: str = "row"
     loss: str = ""
     random: Mapping[str, Moments] = field(default_factory=dict)
+    held: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Check single assignment and causality."""
@@ -178,4 +180,4 @@ class System:
 
     def __hash__(self) -> int:
         """Hash by identity of content that is cheap to compare."""
-        return hash((self.name, self.loss, len(self.equations)))
+        return hash((self.name, self.loss, self.held, len(self.equations)))

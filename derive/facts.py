@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice, product
 
 from derive.algebra import Algebra, Signs
 from derive.folding import argument_of
@@ -38,6 +38,7 @@ class Fact:
         params: Index names that may take any value.
         conditions: Pairs (low, high) that must follow for an instance.
         strict: Whether it is above zero.
+        stated: Whether it is assumed or proved, rather than a table's.
     """
 
     terms: tuple[Term, ...]
@@ -45,6 +46,7 @@ class Fact:
     params: frozenset[str] = frozenset()
     conditions: tuple[Condition, ...] = ()
     strict: bool = False
+    stated: bool = False
 
 
 def atom_terms(atom: Atom, power: int = 1, sign: int = 1) -> Term:
@@ -99,28 +101,50 @@ def ranges_of(algebra: Algebra, atom: Atom, power: int) -> Iterator[Fact]:
             yield Fact(tuple(build(algebra, atom)), why, frozenset(), conditions, strict)
 
 
-def assumed(algebra: Algebra, identity: Identity, fixed: frozenset[str]) -> Fact:
-    """Return what an assumed or proved inequality says, for all its indices that are its own.
+def all_assumed(algebra: Algebra, identity: Identity, claim: Identity) -> Iterator[Fact]:
+    """Yield what an assumed inequality says: for all its indices, and at the claim's own ones.
 
     Args:
         algebra: Of the system.
         identity: The inequality.
-        fixed: Position names of the claim: an inequality that uses one means the claim's own index.
+        claim: The claim. An inequality that uses the name of one of its positions means that one.
     """
-    env: dict[Expr, Ix] = {
+    fixed = {s.name for s, d in claim.free if d.ordered}
+    general: dict[Expr, Ix] = {
         s: (s.name if s.name in fixed else s.name + "=", 0) for s, _ in identity.free
     }
+    yield assumed(algebra, identity, general)
+    choices = [[c.name for c, d in claim.free if d.name == dim.name] for _, dim in identity.free]
+    for names in islice(product(*choices), MAX_INSTANCES) if choices else ():
+        special = {s: (n, 0) for (s, _), n in zip(identity.free, names, strict=True)}
+        if all(general[s] == ix or general[s][0].endswith("=") for s, ix in special.items()):
+            yield assumed(algebra, identity, special)
+
+
+MAX_INSTANCES = 6
+
+
+def assumed(algebra: Algebra, identity: Identity, env: dict[Expr, Ix]) -> Fact:
+    """Return what an inequality says at given names of its indices (``i=``: at any).
+
+    Args:
+        algebra: Of the system.
+        identity: The inequality.
+        env: What its indices stand for.
+    """
     own = {s.name: b for s, (b, _) in env.items()}
 
     def place(ix: Ix) -> Ix:
         return own.get(ix[0], ix[0]), ix[1]
 
     edges = [(place((a, 0)), place((b, c))) for (a, b), c in context_edges(identity)]
-    params = frozenset(b for b, _ in env.values()) - fixed
-    conditions = tuple(pair for pair in edges if {pair[0][0], pair[1][0]} & params)
+    params = frozenset(b for b, _ in env.values() if b.endswith("="))
+    names = {b for b, _ in env.values()}
+    conditions = tuple(pair for pair in edges if {pair[0][0], pair[1][0]} & names)
     guards = {(a, b): n - m for (a, m), (b, n) in edges}
     terms = lower(algebra, identity.gap, env, guards)
-    return Fact(tuple(terms), f"{identity.text} (assumed)", params, conditions, identity.strict)
+    return Fact(tuple(terms), f"{identity.text} (assumed)", params, conditions, identity.strict,
+                stated=True)  # fmt: skip
 
 
 def signs_of(stated: Iterable[Identity], fixed: frozenset[str]) -> Signs:

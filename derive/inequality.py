@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from derive.certificate import MAX_FACTORS, certify
-from derive.facts import Fact, assumed, squares
+from derive.facts import Fact, all_assumed, squares
 from derive.index import Expr
 from derive.lower import lower
 from derive.normal import NormalForm
@@ -23,7 +23,12 @@ class InequalityAttempt(_Attempt):
         self.factors = MAX_FACTORS
         self.facts = (
             *self.facts,
-            *(assumed(self.algebra, u, frozenset()) for u in using if u.relation != "="),
+            *(
+                f
+                for u in using
+                if u.relation != "="
+                for f in all_assumed(self.algebra, u, identity)
+            ),
             *squares(self.algebra, identity),
         )
         self.using = tuple(u for u in using if u.relation == "=")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from derive.claim import Claim, Counterexample, Evidence, Verdict
 from derive.duality import duality
 from derive.edits import suggest
 from derive.equation import System
 from derive.errors import DeriveError
+from derive.holding import premises
 from derive.nodes import kind, tensor_name, walk
 from derive.proof import Proof
 from derive.prove import prove
+from derive.ranges import check_ranges
 from derive.refute import WIDE_DRAWS, refute, size_ladder
 from derive.second import decide
 from derive.statement import Identity, read_statement
@@ -65,38 +68,46 @@ class Judge:
         Raises:
             DeriveError: If the statement cannot be read, or reads outside a tensor's positions.
         """
-        identity = read_statement(system, claim.statement)
-        assumed = tuple(read_statement(system, text) for text in claim.assumes)
-        # an inequality's search for a certificate is longer than a look at a few points
-        found = None if identity.relation == "=" else refute(identity, assumed, self.seed, draws=4)
+        given = premises(system, claim.assumes)
+        identity = read_statement(given.system, claim.statement)
+        assumed = given.assumed
+        check_ranges(identity)
+        found = self.glance(identity, assumed)
         if found is not None:
             return self.refuted(claim, identity, found)
-        proof = prove(identity, claim.assumes, self.lemmas(claim, system, claim.using))
+        proof = prove(identity, given.equations, self.lemmas(claim, system, claim.using))
         if proof.proved:
-            return self.proved(claim, identity, proof, assumed)
+            return self.proved(claim, identity, proof, system)
         found = self.search(identity, assumed)
         if found is not None:
             return self.refuted(claim, identity, found)
         if hints:
-            again = prove(identity, claim.assumes, self.lemmas(claim, system, hints))
+            again = prove(identity, given.equations, self.lemmas(claim, system, hints))
             if again.proved:
-                return self.proved(claim, identity, again, assumed)
+                return self.proved(claim, identity, again, system)
         return self.at_sizes(identity, assumed, proof)
 
     def lemmas(self, claim: Claim, system: System, ids: tuple[str, ...]) -> tuple[Identity, ...]:
         """Return the statements that a claim uses, each proved first.
 
-        A lemma may assume no more than the claim that uses it.
+        A lemma may assume no more than the claim that uses it, and speaks of the same derivatives:
+        what one of them holds the other holds.
         """
-        out = []
+        out, there = [], premises(system, claim.assumes).system
         for name in ids:
             lemma, owner = self.lookup(name)
-            if owner is not system or not set(lemma.assumes) <= set(claim.assumes):
+            if (
+                not lemma.statement
+                or owner is not system
+                or not set(lemma.assumes) <= set(claim.assumes)
+            ):
                 continue
-            if ids is not claim.using and not rewrites_one_entry(lemma, owner):
+            if premises(owner, lemma.assumes).system is not there:
+                continue
+            if ids is not claim.using and not rewrites_one_entry(lemma, there):
                 continue
             if lemma.id != claim.id and self.holds(lemma, owner):
-                out.append(read_statement(owner, lemma.statement))
+                out.append(read_statement(there, lemma.statement))
         return tuple(out)
 
     def holds(self, lemma: Claim, system: System) -> bool:
@@ -108,8 +119,21 @@ class Judge:
 
     def proves(self, lemma: Claim, system: System) -> bool:
         """Prove a lemma."""
-        identity = read_statement(system, lemma.statement)
-        return prove(identity, lemma.assumes, self.lemmas(lemma, system, lemma.using)).proved
+        given = premises(system, lemma.assumes)
+        identity = read_statement(given.system, lemma.statement)
+        return prove(identity, given.equations, self.lemmas(lemma, system, lemma.using)).proved
+
+    def glance(self, identity: Identity, assumed: tuple[Identity, ...]) -> Counterexample | None:
+        """Look at the two smallest points: most false statements fail there, long before a proof.
+
+        Not where the user asked for sizes: a counterexample is then sought at those first.
+        """
+        if self.sizes:
+            return None
+        rows = islice(size_ladder(identity.system), 2)
+        few = 4 if identity.relation != "=" else None
+        found = (refute(identity, assumed, self.seed, row, few) for row in rows)
+        return next((f for f in found if f), None)
 
     def search(self, identity: Identity, assumed: tuple[Identity, ...]) -> Counterexample | None:
         """Search for a counterexample, at the user's sizes first."""
@@ -121,8 +145,11 @@ class Judge:
         return refute(identity, assumed, self.seed)
 
     def proved(self, claim: Claim, identity: Identity, proof: Proof,
-               assumed: tuple[Identity, ...]) -> Judgement:  # fmt: skip
-        """Return a proof, with the adjoint theorem's check and the need of each assumption."""
+               plain: System) -> Judgement:  # fmt: skip
+        """Return a proof, with the adjoint theorem's check and the need of the assumptions.
+
+        The plain system is the claim's own, in which nothing is held.
+        """
         system, evidence = identity.system, [proof_evidence(identity, proof)]
         if reads_loss(identity):
             theorem = duality(system)
@@ -130,8 +157,8 @@ class Judge:
             if not theorem.proved:
                 return Judgement(identity, Verdict("undecided", "", reason=theorem.detail),
                                  tuple(evidence))  # fmt: skip
-        if assumed:
-            evidence.append(self.need_of(claim, identity))
+        if claim.assumes:
+            evidence.append(self.need_of(claim, read_statement(plain, claim.statement)))
         return Judgement(identity, Verdict("proved", ALL_SIZES, proof.kind), tuple(evidence))
 
     def need_of(self, claim: Claim, identity: Identity) -> Evidence:

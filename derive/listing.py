@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from derive.errors import DeriveError, nearest
+
+if TYPE_CHECKING:
+    from derive.case import Case
 
 GAP = "  "
 Row = Sequence[str]
@@ -14,7 +18,7 @@ def listing(what: str = "topics", name: str = "") -> str:
     """Return a listing as text.
 
     Args:
-        what: ``topics``, ``claims``, ``cases``, ``quantities`` or ``coverage``.
+        what: ``topics``, ``claims``, ``cases``, ``quantities``, ``coverage`` or ``probes``.
         name: The topic of claims and quantities, the case of coverage.
 
     Raises:
@@ -50,7 +54,9 @@ def claims(name: str) -> str:
 
     found = [c for n in ([name] if name else names()) for c in load(n).claims]
     marks = {"holds": "", "fails": "false: ", "undecided": "open: "}
-    return aligned((c.id, marks[c.expected] + c.statement, c.title) for c in found)
+    return aligned(
+        (c.id, marks[c.expected] + (c.statement or f"probe {c.probe}"), c.title) for c in found
+    )
 
 
 def cases(name: str) -> str:
@@ -60,7 +66,17 @@ def cases(name: str) -> str:
     found = [find_case(i) for i in case_ids() if name in ("", i)]
     if not found:
         raise DeriveError(f"no case {name!r}", hint=nearest(name, case_ids()))
-    return aligned((c.id, ", ".join(c.topics), f"{len(c.expects)} printed", c.title) for c in found)
+    return aligned(
+        (c.id, subjects(c), f"{len(c.expects)} printed", f"{len(c.claims)} claims", c.title)
+        for c in found
+    )
+
+
+def subjects(case: Case) -> str:
+    """Return the topics that a case is about; its own systems are counted, not named."""
+    own = [name for name in case.topics if name in case.systems]
+    named = [name for name in case.topics if name not in case.systems]
+    return ", ".join([*named, *([f"{len(own)} of its own"] if own else [])])
 
 
 def quantities(name: str) -> str:
@@ -104,10 +120,22 @@ def coverage(name: str) -> str:
     return str(lines(find_case(name)))
 
 
+def probes(name: str) -> str:
+    """List the probes of torch's programs, with what each expects."""
+    from derive.checks.probes import probes as known
+    from derive.checks.probes import words
+
+    found = [n for n in known() if name in ("", n, n.split(".")[0])]
+    if not found:
+        raise DeriveError(f"no probe {name!r}", hint=nearest(name, known()))
+    return aligned((n, words(n)) for n in found)
+
+
 LISTINGS: dict[str, Callable[[str], str]] = {
     "topics": topics,
     "claims": claims,
     "cases": cases,
     "quantities": quantities,
     "coverage": coverage,
+    "probes": probes,
 }

@@ -15,7 +15,8 @@ from derive.errors import DeriveError
 from derive.expect import expectation
 from derive.functions import TABLE
 from derive.index import Expr, affine
-from derive.naming import Frame, bind, inverse, name_of, named_function, one
+from derive.mirrors import one
+from derive.naming import Frame, bind, inverse, name_of, named_function
 from derive.nodes import entry_indices, kind, tensor_name
 from derive.normal import Normalizer, UndecidedError
 from derive.support import size_base

@@ -11,6 +11,7 @@ from derive.abstract import NAMED, abstract, names_in
 from derive.algebra import Algebra, lead_of
 from derive.errors import DeriveError
 from derive.index import Expr, affine
+from derive.mirrors import MIRROR, ZERO, mirrored, one
 from derive.normal import Normalizer
 from derive.signs import at_least_zero, function_of, term_at_least_zero
 from derive.support import size_base
@@ -49,14 +50,6 @@ class Frame:
     def normalizer(self) -> Normalizer:
         """Return a normalizer in this context, for the arguments of nonlinearities."""
         return Normalizer(self.algebra, list(self.edges.items()))
-
-
-def one(coef: Fraction | int = 1, *atoms: Atom) -> Term:
-    """Return a term from atoms."""
-    term = Term(Fraction(coef))
-    for atom in atoms:
-        term.times(atom)
-    return term
 
 
 def bind(term: Term, name: str, dim: str) -> Term:
@@ -116,23 +109,37 @@ def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
         return logarithm(normalizer, terms)
     if name == "exp":
         return exponential(frame.algebra, terms)
-    if name in ("abs", "sqrt"):
+    if name in ("abs", "sqrt") and terms:
         if name == "abs" and never_negative(frame, terms):
             return terms
-        apart = content(frame.algebra, terms, 1 if name == "abs" else 2) if terms else None
+        apart = content(frame.algebra, terms, 1 if name == "abs" else 2)
         if apart is not None:
             inner = [one()] if is_one(apart[1]) else named_function(frame, name, apart[1])
             return [p for t in inner if (p := multiply(apart[0], t)) is not None]
-    if not terms:
-        if name in ("abs", "sqrt"):
-            return []
-        terms = [Term(Fraction(0))]
-    atom = frame.algebra.alias(name_of(frame.algebra, name, terms))
+    if not terms and name in ZERO:
+        return [one(ZERO[name])] if ZERO[name] else []
+    terms = terms or [Term(Fraction(0))]
+    plain, turned = turned_name(frame.algebra, name, terms)
+    atom, other = frame.algebra.alias(plain)
     if atom[0] in frame.algebra.system.tensors and frame.algebra.needs_position(atom[0]):
         # at an initial position the state is given, not computed by its equation
         if not frame.normalizer().context.implies(("", 0), atom[1][0]):
-            atom = name_of(frame.algebra, name, terms)
-    return [one(1, atom)]
+            atom, other = plain, False
+    return mirrored(name, atom) if turned != other else [one(1, atom)]
+
+
+def turned_name(algebra: Algebra, name: str, terms: list[Term]) -> tuple[Atom, bool]:
+    """Name f(argument), or f(-argument) where f(-x) follows from f(x); tell which.
+
+    It is turned if the argument leads with a minus. Which term leads depends on the content alone,
+    so that x and -x meet in one name.
+    """
+    atom = name_of(algebra, name, terms)
+    if name not in MIRROR or min(NAMED[atom[0]].terms, key=canonical_key).coef >= 0:
+        return atom, False
+    other = name_of(algebra, name, [replace_coef(t, -t.coef) for t in terms])
+    # v[i] - v[j] and its negative have one name, at places in another order
+    return (min(atom, other), other < atom) if other[0] == atom[0] else (other, True)
 
 
 BELOW_ONE = {"tanh": (1, 2), "sigmoid": (1,), "step": (1,)}
@@ -202,7 +209,7 @@ def as_roots(algebra: Algebra, term: Term) -> Term:
         root = "sqrt:" + name[4:]
         if name.startswith("den:") and root in NAMED:
             out.times((name, places), -power)
-            out.times(algebra.alias((root, places)), 2 * power)
+            out.times(algebra.alias((root, places))[0], 2 * power)
     return out
 
 
@@ -237,7 +244,7 @@ def magnitude(algebra: Algebra, atom: Atom) -> Atom:
     """Return |atom|: the atom itself where it is never negative."""
     if at_least_zero(algebra, atom):
         return atom
-    return algebra.alias(name_of(algebra, "abs", [one(1, atom)]))
+    return algebra.alias(name_of(algebra, "abs", [one(1, atom)]))[0]
 
 
 def select_onehot(

@@ -298,7 +298,8 @@ def printed(values: Values, quantity: Quantity) -> str:
 def claims(draft: Draft) -> Iterator[str]:
     """Write a statement of the topic as the first claim."""
     for claim in draft.topic.claims:
-        plain = claim.expected == "holds" and not claim.assumes and not claim.using
+        plain = claim.expected == "holds" and claim.statement and not claim.assumes
+        plain = plain and not claim.using
         if plain and (claim.system, claim.loss) == (draft.system.name, draft.system.loss):
             lines = ["[[claim]]", f'group = "{draft.name}"', f"statement = '{claim.statement}'"]
             lines += [f'title = "{claim.title}"', 'expected = "holds"']

@@ -19,6 +19,7 @@ class CheckOptions:
         case: A case's id or file; "" for the shipped cases on the topic, ``none`` for no case.
         claim: Only the claim with this id (with or without the topic in front).
         statement: A statement of the user's own, instead of the topic's claims.
+        assumes: What the statement assumes.
         system: Which of the topic's systems a statement is about.
         loss: Which of the system's losses ``L`` means in a statement.
         sizes: Sizes of the random inputs, by name; the others are drawn.
@@ -33,6 +34,7 @@ class CheckOptions:
     case: str = ""
     claim: str = ""
     statement: str = ""
+    assumes: tuple[str, ...] = ()
     system: str = ""
     loss: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -59,6 +61,8 @@ class CheckOptions:
             raise DeriveError(f"--jobs is at least 1; found {self.jobs}")
         if self.claim and self.statement:
             raise DeriveError("--claim and --statement ask for different things: give one of them")
+        if self.assumes and not self.statement:
+            raise DeriveError("--assume goes with --statement: a claim brings its own assumptions")
 
 
 def read_sizes(texts: Iterable[str]) -> dict[str, int]:

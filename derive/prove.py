@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterable
 from derive.algebra import Algebra
 from derive.certificate import certify
 from derive.engine import algebra_of
-from derive.facts import Case, Fact, cases_of, kinks, signs_of
-from derive.facts import assumed as assumed_fact
+from derive.facts import Case, Fact, all_assumed, cases_of, kinks, signs_of
 from derive.index import Expr
 from derive.lemmas import lemmas_at, rewrite_of
 from derive.lower import lower
@@ -92,8 +91,10 @@ class _Attempt:
         self.algebra: Algebra = algebra_of(identity.system, signs_of(stated, self.fixed))
         self.assumed = tuple(rewrite_of(self.algebra, a, self.fixed)
                              for a in stated if a.relation == "=")  # fmt: skip
-        self.facts: tuple[Fact, ...] = tuple(assumed_fact(self.algebra, a, self.fixed)
-                                             for a in stated if a.relation != "=")  # fmt: skip
+        self.facts: tuple[Fact, ...] = tuple(
+            fact for a in stated if a.relation != "="
+            for fact in all_assumed(self.algebra, a, identity)
+        )  # fmt: skip
         self.assumed_at = {s.name for a in stated for s, _ in a.free}
         self.using = using
         self.env: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}

@@ -33,6 +33,16 @@ SLOPES: dict[str, Callable[[Element, Element, Ring], Element]] = {
 }
 
 
+# f(-x) from f(x)
+MIRRORS: dict[str, Callable[[Element, Ring], Element]] = {
+    "tanh": lambda f, ring: ring.zero - f,
+    "sigmoid": lambda f, ring: ring.one - f,
+    "sin": lambda f, ring: ring.zero - f,
+    "cos": lambda f, ring: f,
+}
+ZEROS = {"tanh": Fraction(0), "sigmoid": Fraction(1, 2), "sin": Fraction(0), "cos": Fraction(1)}
+
+
 class Ring(Protocol):
     """What an explicit evaluation needs of its numbers."""
 
@@ -282,6 +292,11 @@ class Functions:
         """Name a function value; log opens monomials and exponentials."""
         if function == "exp" and self.split and len(x.poly) > 1:
             return self.split_exp(x.poly)
+        if function in ZEROS and x.poly.is_zero():
+            return self.constant(ZEROS[function])
+        if function in MIRRORS and x.poly.leading_coefficient() < 0:
+            turned: Rational = MIRRORS[function](self.apply(function, self.zero - x), self)
+            return turned
         if function != "log":
             key = (function, str(x.poly))
             self.arguments[self.place(key)] = x

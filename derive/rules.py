@@ -22,6 +22,7 @@ from derive.folding import (
 from derive.guards import _from_zero, anchor_positions, close_guards, count_unused, settle_guards
 from derive.naming import inverse
 from derive.normal import Normalizer
+from derive.support import out_of_reach
 from derive.terms import (
     Atom,
     Ix,
@@ -139,6 +140,8 @@ def unfold_definitions(self: Normalizer, term: Term) -> list[Term] | None:
             continue
         if self.frozen and name.startswith(("g:", "d:")):
             continue
+        if name.startswith("d:") and out_of_reach(self.algebra.system, atom):
+            return []
         definition = self.algebra.definition(name)
         if definition is None or not _may_unfold(self, term, atom):
             continue

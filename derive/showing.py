@@ -17,6 +17,7 @@ from derive.derivation import derivation
 from derive.equation import Equation, System
 from derive.errors import DeriveError, nearest
 from derive.explicit import Explicit
+from derive.holding import premises
 from derive.index import Expr
 from derive.instances import Env
 from derive.nodes import Total, entry_indices, kind, rebuild, tensor_name, walk
@@ -136,9 +137,15 @@ def claim_lines(topic: Topic, target: str, steps: bool) -> Iterator[str]:
     if claim is None:
         hint = nearest(target, [c.id for c in topic.claims])
         raise DeriveError(f"{topic.name} has no claim {target!r}", hint=hint)
+    yield f"{claim.id}: {claim.title}"
+    if claim.probe:
+        from derive.checks.probes import words
+
+        yield f"  probe {claim.probe}: {words(claim.probe)}"
+    if not claim.statement:
+        return
     system = topic.system_of(claim)
     identity = read_statement(system, claim.statement)
-    yield f"{claim.id}: {claim.title}"
     yield f"  {to_unicode(identity.syntax, system.scope)}"
     for text in claim.assumes:
         yield f"  assuming {text}"
@@ -162,17 +169,17 @@ def _derivatives(*sides: Expr) -> list[Expr]:
 def verdict_lines(topic: Topic, claim: Claim, system: System) -> Iterator[str]:
     """Yield how a claim is proved or where it fails."""
     by_id = {c.id: c for c in topic.claims}
-    identity = read_statement(system, claim.statement)
-    using = tuple(read_statement(system, by_id[u].statement) for u in claim.using)
-    proof = prove(identity, claim.assumes, using)
+    given = premises(system, claim.assumes)
+    identity = read_statement(given.system, claim.statement)
+    using = tuple(read_statement(given.system, by_id[u].statement) for u in claim.using)
+    proof = prove(identity, given.equations, using)
     if proof.proved:
         sizes = " ".join(system.dims)
         yield f"  proved for all {sizes} by {proof.kind}: {proof.detail}"
         if proof.rules:
             yield f"  rules used: {', '.join(r.replace('_', ' ') for r in proof.rules)}"
         return
-    assumed = tuple(read_statement(system, a) for a in claim.assumes)
-    found = refute(identity, assumed)
+    found = refute(identity, given.assumed)
     yield f"  false {found}" if found else f"  not proved: {proof.detail}"
     if claim.reason:
         yield f"  reason: {claim.reason}"

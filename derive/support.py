@@ -54,10 +54,33 @@ def _support(system: System, atom: Atom) -> tuple[tuple[tuple[str, str], int], .
         (t, m) = places[0]
         if inner and inner[0].ordered and inner[0].name == outer[0].name and causal(system, left):
             (s, n) = places[cut]
-            out.append(((s, t), m - n))
+            out.append(((s, t), m - n - least_lags(system, right).get(left, 0)))
         elif left in system.by_name and not (inner and inner[0].ordered):
             out.append((("", t), m))
     return tuple(out)
+
+
+def out_of_reach(system: System, atom: Atom) -> bool:
+    """Tell whether a derivative spans fewer positions than any of its paths."""
+    return any(a == b and c < 0 for (a, b), c in _support(system, atom))
+
+
+@lru_cache(maxsize=1024)
+def least_lags(system: System, source: str) -> dict[str, int]:
+    """Return how many positions every path from a tensor to each other one goes ahead, at least.
+
+    A gate that reads the previous state alone does not depend on the state of its own position:
+    known at once, this spares unfolding every path to see it.
+    """
+    lags, grown = {source: 0}, True
+    while grown:
+        grown = False
+        for name in [n for n in system_uses(system) if n in lags]:
+            for equation, use in system_uses(system)[name]:
+                far = lags[name] + max(system.lag(equation, use.entry) or 0, 0)
+                if far < lags.get(equation.tensor.name, far + 1):
+                    lags[equation.tensor.name], grown = far, True
+    return lags
 
 
 @lru_cache(maxsize=256)

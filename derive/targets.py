@@ -124,7 +124,13 @@ def statement_jobs(target: str, options: CheckOptions) -> Iterator[Job]:
     for number, (system, group, case) in enumerate(statement_systems(owner, options)):
         name = f"{owner.name}.statement" + (f"-{system.loss}" if number else "")
         claim = Claim(
-            name, owner.name, options.statement, "your statement", system.name, system.loss
+            name,
+            owner.name,
+            options.statement,
+            "your statement",
+            system.name,
+            system.loss,
+            assumes=options.assumes,
         )
         yield Job(claim, system, case, group, usable(owner))
 

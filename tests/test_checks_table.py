@@ -13,7 +13,7 @@ from derive.errors import DeriveError
 from derive.instances import instances
 from derive.statement import read_statement
 
-CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims]
+CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims if c.statement]
 EXTRA = [
     (ATTENTION, "square", "S[t,t] = sum(k, Q[t,k]*R[t,k])/sqrt(K)"),
     (ATTENTION, "square", "dL/dS[t,t] = P[t,t]*(g_P[t,t] - sum(u, P[t,u]*g_P[t,u]))"),

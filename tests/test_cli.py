@@ -76,6 +76,12 @@ def test_every_option_reaches_the_check(fake: Fake) -> None:
 def test_a_statement_reaches_the_check(fake: Fake) -> None:
     assert run("check", "bptt", "--statement", STATEMENT).exit_code == 0
     assert fake.options.statement == STATEMENT
+    assumed = ("--assume", "f, i held", "--assume", "h[-1,r] = 0")
+    assert run("check", "bptt", "--statement", STATEMENT, *assumed).exit_code == 0
+    assert fake.options.assumes == ("f, i held", "h[-1,r] = 0")
+    alone = run("check", "bptt", *assumed)
+    assert alone.exit_code == 2
+    assert "--assume goes with --statement" in alone.stderr
 
 
 STATUS = (
@@ -273,6 +279,22 @@ def test_an_unknown_name_end_to_end() -> None:
     assert done.stderr.splitlines() == [
         "error: unknown name 'g_hh'", "  g_hh[t] = g_h[t]", "  ^", "  hint: did you mean 'g_h'?",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("assumed", "status", "message"),
+    (
+        (("--assume", "f, i, g held"), 0, "if f, i, g held  all sizes"),
+        (("--assume", "f, i held"), 1, "refuted at T=2"),
+        ((), 1, "refuted at T=2"),
+        (("--assume", "f, i, gg held"), 2, "cannot hold gg: lstm has no intermediate 'gg'"),
+    ),
+)
+def test_an_assumption_end_to_end(assumed: tuple[str, ...], status: int, message: str) -> None:
+    text = "dc[t]/dc[t-1] = diag(f[t])"
+    done = run("check", "lstm", "--case", "none", "--statement", text, *assumed)
+    assert done.exit_code == status
+    assert message in (done.stderr if status == 2 else done.stdout)
 
 
 PAGE = (Path(__file__).parents[1] / "README.md").read_text("utf-8")

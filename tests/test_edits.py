@@ -23,12 +23,23 @@ EQUIVALENT = {
     "dh[t]/dh[s] = prod(k=s+1..t, W_h) for s <= t": "equal factors commute",
 }
 SEEN: Counter[str] = Counter()
+# a false statement about a gated step costs the prover about a second: a few variants of each claim
+GATED, SAMPLE = {"gru", "lstm"}, 3
+
+
+def variants(topic, claim):
+    """Return the edits of a claim: all, or a fixed sample that is spread over them."""
+    found = list(edits(read_statement(topic.system_of(claim), claim.statement)))
+    if topic.name not in GATED:
+        return found
+    step = max(1, len(found) // SAMPLE)
+    return found[len(claim.id) % step :: step]
 
 
 @pytest.mark.parametrize(("topic", "claim"), CLAIMS, ids=[c.id for _, c in CLAIMS])
 def test_every_variant_is_refuted_or_equivalent(topic, claim):
     system = topic.system_of(claim)
-    for edit in edits(read_statement(system, claim.statement)):
+    for edit in variants(topic, claim):
         outcome = equivalent_or_false(system, edit.text)
         SEEN[outcome] += 1
         if outcome == "equivalent":

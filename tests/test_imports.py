@@ -15,6 +15,8 @@ FOLDERS = {"derive": "derive", "checks": "derive.checks", "cases": "derive.cases
 # Commands and what stands behind them may import everything; nothing imports them back.
 TOP = {
     "derive.cli",
+    "derive.cli_options",
+    "derive.cli_runs",
     "derive.console",
     "derive.listing",
     "derive.codes",
@@ -29,7 +31,12 @@ def layer(module: str) -> int:
     """Return 0 for the symbolic side, 1 for the numeric side, 2 for reports, 3 for commands."""
     if module in TOP:
         return 3
-    for place, package in ((1, "derive.checks"), (1, "derive.cases"), (2, "derive.report")):
+    for place, package in (
+        (1, "derive.checks"),
+        (1, "derive.cases"),
+        (2, "derive.report"),
+        (2, "derive.plots"),
+    ):
         if module == package or module.startswith(package + "."):
             return place
     return 0

@@ -28,7 +28,7 @@ CASE = CASES["innopolis-week06"]
 VALUES = {(c.id, name): Values(c.group(name)) for c in CASES.values() for name in ("", *c.groups)}
 EXACT = [(c.id, e) for c in CASES.values() for e in c.expects
          if not e.replay and e.expected == "holds"]  # fmt: skip
-COUNTS = {"innopolis-week06": (83, 149), "idaho-s13": (108, 108)}
+COUNTS = {"innopolis-week06": (88, 154), "idaho-s13": (108, 108)}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -82,7 +82,8 @@ def given_lines(source: str) -> Iterator[str]:
     """Yield the lines of the case file that give a tensor in decimals."""
     for line in source.split("\n"):
         _, equals, value = line.partition(" = ")
-        if equals and value.startswith("[") and '"' in value:
+        numbers = not any(char.isalpha() for char in value)
+        if equals and value.startswith("[") and '"' in value and numbers:
             yield line
 
 

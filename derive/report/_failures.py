@@ -36,7 +36,7 @@ def outcome(result: Result) -> list[str]:
         return [f"undecided: {verdict.reason or 'no reason was recorded'}{said}"]
     scope = f" for {verdict.scope}" if verdict.scope else ""
     reason = f": {verdict.reason}" if verdict.reason else ""
-    against = said or ", but not every check agrees"
+    against = said or ("" if verdict.name == "refuted" else ", but not every check agrees")
     return [f"{verdict.name}{scope}{reason}{against}"]
 
 

@@ -53,6 +53,7 @@ def result(r: Result) -> dict[str, Any]:
         "title": claim.title,
         "statement": r.latex or claim.statement,
         "text": claim.statement,
+        "probe": claim.probe or None,
         "assumes": list(claim.assumes),
         "verdict": verdict.name,
         "scope": verdict.scope,

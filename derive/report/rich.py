@@ -21,6 +21,11 @@ TONES = {"good": "green", "bad": "bold red", "warn": "yellow", "dim": "dim", "":
 
 def render(report: Report, view: View) -> str:
     """Return the report with colours, wrapped to the width."""
+    return written(page(report, view), view)
+
+
+def written(laid_out: Page, view: View) -> str:
+    """Return a page with colours, wrapped to the width."""
     out = StringIO()
     console = Console(
         file=out,
@@ -33,7 +38,7 @@ def render(report: Report, view: View) -> str:
         emoji=False,
         legacy_windows=False,
     )
-    show(page(report, view), console, view)
+    show(laid_out, console, view)
     text = "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
     if view.unicode:
         return text

@@ -16,7 +16,12 @@ UNLIMITED = 10_000
 
 def render(report: Report, view: View) -> str:
     """Return the report as text."""
-    text = "\n".join(lines(page(report, replace(view, width=UNLIMITED)))) + "\n"
+    return written(page(report, replace(view, width=UNLIMITED)), view)
+
+
+def written(laid_out: Page, view: View) -> str:
+    """Return a page as text."""
+    text = "\n".join(lines(laid_out)) + "\n"
     if view.unicode:
         return text
     return text.translate(ASCII).encode("ascii", "backslashreplace").decode("ascii")

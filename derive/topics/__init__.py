@@ -41,7 +41,7 @@ class Topic:
         if doubled:
             raise DeriveError(f"{self.name}: two claims are called {sorted(doubled)}")
         for claim in self.claims:
-            if claim.system not in self.systems:
+            if claim.system not in self.systems and (claim.statement or claim.system):
                 raise DeriveError(f"{claim.id}: no system {claim.system!r} in {self.name}")
             missing = [u for u in claim.using if u not in ids]
             if missing:
@@ -53,14 +53,14 @@ class Topic:
         return next(iter(self.systems.values()))
 
     def system_of(self, claim: Claim) -> System:
-        """Return a claim's system, with its loss selected."""
-        system = self.systems[claim.system]
+        """Return a claim's system, with its loss selected; a probe's claim may name none."""
+        system = self.systems[claim.system] if claim.system else self.default
         return system.with_loss(claim.loss) if claim.loss else system
 
 
 def names() -> list[str]:
-    """Return the names of all topics (the files of this folder)."""
-    return sorted(m.name for m in pkgutil.iter_modules(__path__))
+    """Return the names of all topics: the files of this folder (``_NAME`` is a part of one)."""
+    return sorted(m.name for m in pkgutil.iter_modules(__path__) if m.name[0] != "_")
 
 
 @lru_cache(maxsize=64)
