@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import resources
@@ -13,9 +13,19 @@ from derive import case_keys as keys
 from derive import case_tensors as tensors
 from derive import topics
 from derive.building import build_system
-from derive.case import UNRECORDED, Case, CaseClaim, Drawn, Expect, Group, Replay
-from derive.case_read import MAX_BYTES, MAX_SCALARS, Document, Entry, read_table
-from derive.case_tables import given_lines, inventory, listed, named, skip, unique
+from derive.case import Case, CaseClaim, Expect, Group, Replay
+from derive.case_read import MAX_BYTES, Document, Entry, read_table
+from derive.case_tables import (
+    drawn_given,
+    given_lines,
+    inventory,
+    known,
+    listed,
+    named,
+    replay,
+    skip,
+    unique,
+)
 from derive.claim import Claim, Source
 from derive.equation import System
 from derive.errors import DeriveError, nearest
@@ -48,7 +58,7 @@ class Loader:
         self.convention = head.get("convention", "row")
         for name, entry in named(top, "system"):
             self.systems[name] = self.system(name, entry)
-        self.replays = {name: self.replay(name, entry) for name, entry in named(top, "replay")}
+        self.replays = {name: replay(name, entry) for name, entry in named(top, "replay")}
         for name, entry in named(top, "group"):
             self.groups[name] = self.group(name, entry)
         source = head.get("source", "")
@@ -111,28 +121,12 @@ class Loader:
         tables = {n: e for n, e in entries.items() if isinstance(e.value, dict)}
         entries = {n: e for n, e in entries.items() if n not in tables}
         givens, sizes = tensors.read_givens(system, entries, values.get("sizes", {}))
-        drawn = {n: self.drawn(system, n, e, sizes) for n, e in tables.items()}
+        drawn = {n: drawn_given(system, n, e, sizes, self.replays) for n, e in tables.items()}
         tensors.fill_initial(system, givens, sizes)
         self.check_complete(entry, system, loss, {*givens, *drawn})
         lines = given_lines(values.get("lines", {}), {*givens, *drawn})
         return Group(name, topic, system, loss, givens, sizes, lines, values.get("title", ""),
                      drawn)  # fmt: skip
-
-    def drawn(self, system: System, name: str, entry: Entry, sizes: Mapping[str, int]) -> Drawn:
-        """Read a given that a recorded seed yields."""
-        values = read_table(entry, keys.DRAWN)
-        self.known(entry, "replay", values["replay"], self.replays)
-        start = values.get("start", 0)
-        if not 0 <= start <= MAX_SCALARS:
-            raise entry.child("start").error(f"expected 0 to {MAX_SCALARS} draws; found {start}")
-        axes = tensors.axes_of(system, name)
-        missing = [a for a in axes if not a.isdigit() and a not in sizes]
-        if missing:
-            raise entry.error(f"a seed does not say how many values to draw: size {missing[0]} is "
-                              "unknown", f"sizes = {{ {missing[0]} = 50 }}")  # fmt: skip
-        shape = tuple(int(a) if a.isdigit() else sizes[a] for a in axes)
-        tensors.check_count(entry, shape)
-        return Drawn(values["replay"], start, shape)
 
     def tensor_entries(self, system: System, found: Mapping[str, Entry]) -> dict[str, Entry]:
         """Return the given tensors under their canonical names; refuse unknown ones."""
@@ -158,26 +152,14 @@ class Loader:
             raise entry.error(f"loss {loss} needs {', '.join(missing)}; found no value for it",
                               f"write {missing[0]} = [...] in this group")  # fmt: skip
 
-    def replay(self, name: str, entry: Entry) -> Replay:
-        """Read a recipe; every other key is one of its settings, an exact number."""
-        settings = {k: e for k, e in entry.table().items() if k not in keys.REPLAY}
-        values = read_table(entry, keys.REPLAY, settings)
-        numbers = {key: setting.number() for key, setting in settings.items()}
-        if values["recipe"] == UNRECORDED and not values.get("reason", "").strip():
-            raise entry.error(
-                "an unrecorded run says in its reason what the lecture leaves out",
-                "reason = 'the learning rate and the seed are not printed'",
-            )
-        return Replay(name, values["recipe"], numbers, values.get("line"), values.get("reason", ""))
-
     def expect(self, entry: Entry) -> Expect:
         """Read one printed number or array."""
         values = read_table(entry, keys.EXPECT)
         values.setdefault("group", "")
         if values["group"]:
-            self.known(entry, "group", values["group"], self.groups)
+            known(entry, "group", values["group"], self.groups)
         if "replay" in values:
-            self.known(entry, "replay", values["replay"], self.replays)
+            known(entry, "replay", values["replay"], self.replays)
             values.setdefault("reason", self.replays[values["replay"]].reason)
         if values.get("expected", "holds") != "holds" and not values.get("reason"):
             raise entry.error(f"expected = {values['expected']!r} needs a reason")
@@ -189,11 +171,6 @@ class Loader:
         if interval is not None and (len(interval) != 2 or interval[0] > interval[1]):
             raise entry.child("interval").error("expected two numbers, the lower one first")
         return Expect(**values, file_line=self.document.line(entry.path))
-
-    def known(self, entry: Entry, key: str, name: str, names: Iterable[str]) -> None:
-        """Refuse a reference to something that the file does not hold."""
-        if name not in names:
-            raise entry.child(key).error(f"no {key} {name!r} in this file", nearest(name, names))
 
     def claim(self, entry: Entry, case: str, source: str, number: int) -> CaseClaim:
         """Read one stated formula."""
@@ -228,7 +205,7 @@ class Loader:
         """Return topic, system and loss of a claim: its own, or those of its group."""
         loss = values.get("loss", "")
         if group:
-            self.known(entry, "group", group, self.groups)
+            known(entry, "group", group, self.groups)
         if "topic" in values or "system" in values or not group:
             topic, system = self.find_system(entry, values.get("topic", ""),
                                              values.get("system", ""))  # fmt: skip

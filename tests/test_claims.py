@@ -68,7 +68,7 @@ def test_second_prover_agrees_at_unequal_sizes(topic, claim):
     chosen = SMALL if topic.name in GATED else SIZES
     rows = [{n: sizes.get(n, 2 + i % 2) for i, n in enumerate(system.dims)} for sizes in chosen]
     outcomes = [decide(identity, row, assumes, 5.0) for row in rows]
-    if is_ordered(identity, assumes) or set(outcomes) == {"undecided"} and is_kinked(system):
+    if is_ordered(identity, assumes) or (set(outcomes) == {"undecided"} and is_kinked(system)):
         return  # order and kinks are no matter of rational functions
     if claim.expected == "fails":
         assert "different" in outcomes

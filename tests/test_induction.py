@@ -9,6 +9,7 @@ from derive.algebra import Definition
 from derive.building import build_system
 from derive.engine import algebra_of
 from derive.errors import DeriveError
+from derive.lemmas import lemmas_at
 from derive.normal import Rewrite
 from derive.prove import prove
 from derive.statement import read_statement
@@ -140,3 +141,12 @@ def test_a_statement_about_nothing_is_an_error(text):
 def test_a_read_outside_its_positions_is_an_error(system, text, message):
     with pytest.raises(DeriveError, match=message):
         attempt(system, text)
+
+
+def test_a_lemma_of_one_place_is_left_out_of_an_induction() -> None:
+    system = load("bptt").systems["linear"]
+    algebra = algebra_of(system)
+    at_one_place = read_statement(system, "dh[T-1]/dh[0] = w^(T-1)")
+    everywhere = read_statement(system, "dh[t]/dh[0] = w^t")
+    assert lemmas_at(algebra, (at_one_place,), frozenset(), ("t", 1)) == []
+    assert len(lemmas_at(algebra, (at_one_place, everywhere), frozenset(), ("t", 1))) == 1

@@ -58,7 +58,8 @@ def quadratic_system() -> System:
         (
             "value = 1/2*sum(i, j, x[i]*A[i,j]*x[j]) - sum(i, b[i]*x[i])",
             "G[i] = 1/2*sum(j, (A[i,j] + A[j,i])*x[j]) - b[i]",
-            "moved = 1/2*sum(i, j, (x[i] + e[i])*A[i,j]*(x[j] + e[j])) - sum(i, b[i]*(x[i] + e[i]))",
+            "moved = 1/2*sum(i, j, (x[i] + e[i])*A[i,j]*(x[j] + e[j]))"
+            " - sum(i, b[i]*(x[i] + e[i]))",
         ),
         losses={"quadratic": "value"},
         parameters=("x",),
@@ -237,7 +238,8 @@ def stochastic() -> tuple[Claim, ...]:
               "Drawn with other probabilities it is biased", s, "mean", expected="fails",
               reason="the rates must be those of the mean, 1/N"),
         claim("descent.weight-decay",
-              "theta[i] - eta*dL/dtheta[i] = (1 - eta*decay)*theta[i] - eta*mean(n, dl[n]/dtheta[i])",
+              "theta[i] - eta*dL/dtheta[i] = (1 - eta*decay)*theta[i] "
+              "- eta*mean(n, dl[n]/dtheta[i])",
               "A squared penalty shrinks the weights by 1 - eta decay a step", s, "penalised"),
         claim("descent.weight-decay-doubled",
               "theta[i] - eta*dL/dtheta[i] = (1 - 2*eta*decay)*theta[i] "

@@ -165,7 +165,8 @@ def language() -> tuple[Claim, ...]:
     """Return the language model's gradients."""
     s, loss = "rnn_lm", "next"
     return (
-        claim("sequence.embedding-row", "e[t] = S[t] @ E", "A lookup is a one-hot product", s, loss),
+        claim("sequence.embedding-row", "e[t] = S[t] @ E", "A lookup is a one-hot product", s,
+              loss),
         claim("sequence.logit-gradient", "g_a[t] = (p[t] - Y[t])/T",
               "Each position's logits receive p - Y", s, loss),
         claim("sequence.state-gradient", "g_h[t] = g_a[t] @ W_o + g_z[t+1] @ W_h",
