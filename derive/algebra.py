@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from derive.abstract import NAMED
+from derive.abstract import NAMED, Named
 from derive.calculus import adjoint_equations, tangent
 from derive.cycles import feedback
 from derive.equation import Equation, System
@@ -53,6 +53,8 @@ class Algebra:
         self.system, self.lower, self.signs = system, lower, signs
         self.prefer: frozenset[str] = frozenset()
         self.opened: set[str] = set()
+        self.arguments: dict[str, Named] = {}
+        self.mentioned: dict[str, frozenset[str]] = {}
         self.made: dict[str, Definition | None] = {}
         self.busy: set[str] = set()
         self._cut: dict[str, bool] = {}

@@ -19,7 +19,9 @@ from derive.normal import NormalForm, Normalizer, UndecidedError
 from derive.signs import at_least_zero, term_above_zero, term_at_least_zero
 from derive.terms import Atom, Ix, Key, Term, canonical_key, multiply, renamed, substitute
 
-MAX_FACTORS, MAX_ROUNDS, MAX_ITEMS, MAX_TERMS, MAX_STEPS = 3, 4, 300, 60, 1500
+MAX_FACTORS, MAX_ITEMS, MAX_TERMS, MAX_STEPS = 3, 300, 60, 1500
+SCHEDULE = ((1, 4), (2, 1), (3, 1), (2, 4), (3, 4))
+"""How many facts a product holds, and how many rounds of new monomials follow, cheapest first."""
 
 
 @dataclass(frozen=True)
@@ -78,22 +80,21 @@ def certify(
     gap = cleared(normalizer, gap)
     if len(gap) > MAX_TERMS:
         return None
-    for most in range(1, factors + 1):
-        if time.perf_counter() > end:
-            return None
-        found = _certify(_Search(normalizer, facts, most, end), gap, strict)
+    search = _Search(normalizer, facts, end)
+    for most, rounds in SCHEDULE:
+        if most > factors or time.perf_counter() > end:
+            continue
+        search.most, search.steps = most, 0
+        found = _certify(search, gap, strict, rounds)
         if found is not None:
             return found
     return None
 
 
-def _certify(search: _Search, gap: NormalForm, strict: bool) -> Certificate | None:
+def _certify(search: _Search, gap: NormalForm, strict: bool, rounds: int) -> Certificate | None:
     """Propose products around the monomials of the difference, then around what they add."""
-    for fact in search.facts:
-        if fact.stated and not fact.params:
-            search.propose(Term(Fraction(1)), ((fact, {}),))
     wanted, seen = dict(gap), set[Key]()
-    for _ in range(MAX_ROUNDS):
+    for _ in range(rounds):
         fresh = [k for k in wanted if k not in seen]
         seen |= set(fresh)
         for key in fresh:
@@ -149,13 +150,16 @@ Instances = tuple[tuple[Fact, dict[str, Ix]], ...]
 class _Search:
     """Proposes products around the monomials of a difference."""
 
-    def __init__(self, normalizer: Normalizer, facts: Sequence[Fact], most: int, end: float):
+    def __init__(self, normalizer: Normalizer, facts: Sequence[Fact], end: float):
         self.normalizer, self.facts = normalizer, list(facts)
-        self.most, self.steps, self.end = most, 0, end
+        self.most, self.steps, self.end = 1, 0, end
         self.items: list[Item] = []
         self.proposed: set[Key] = set()
         self.contents: dict[object, int] = {}
         self.known: set[tuple[tuple[Key, Fraction], ...]] = set()
+        for fact in self.facts:
+            if fact.stated and not fact.params:
+                self.propose(Term(Fraction(1)), ((fact, {}),))
 
     def solve(self, gap: NormalForm, strict: bool) -> Certificate | None:
         """Ask for multiples of the items that add up to the difference."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from derive.abstract import NAMED
+from derive.abstract import NAMED, Named
 from derive.algebra import Algebra, fold_signature, lead_of
 from derive.functions import TABLE
 from derive.guards import _from_zero
+from derive.index import Expr
 from derive.naming import Frame, inverse, named_function
+from derive.nodes import tensor_name
 from derive.normal import Normalizer
 from derive.signs import function_of
 from derive.terms import (
@@ -131,14 +133,16 @@ def _under_root(self: Normalizer, atom: Atom) -> list[Term] | None:
 def argument_of(algebra: Algebra, atom: Atom) -> list[Term]:
     """Return the argument of a nonlinearity that an atom names."""
     name, places = atom
-    if ":" in name:
-        named = NAMED[name]
-        mapping = dict(zip(named.params, places, strict=True))
-        moved = (substitute(renamed(t), mapping) for t in named.terms)
-        return [t for t in moved if t is not None]
-    equation = algebra.system.by_name[name]
-    env = dict(zip(equation.indices, places, strict=True))
-    return algebra.lower(algebra, equation.rhs.args[0], env, {})
+    named = NAMED.get(name) or algebra.arguments.get(name)
+    if named is None:
+        equation = algebra.system.by_name[name]
+        params = tuple(f"?{i}" for i in range(len(equation.indices)))
+        env: dict[Expr, Ix] = {s: (p, 0) for s, p in zip(equation.indices, params, strict=True)}
+        terms = tuple(algebra.lower(algebra, equation.rhs.args[0], env, {}))
+        named = algebra.arguments[name] = Named(params, terms)
+    mapping = dict(zip(named.params, places, strict=True))
+    moved = (substitute(renamed(t), mapping) for t in named.terms)
+    return [t for t in moved if t is not None]
 
 
 def rewrite_inside(self: Normalizer, term: Term) -> list[Term] | None:
@@ -158,26 +162,48 @@ def rewrite_inside(self: Normalizer, term: Term) -> list[Term] | None:
 
 
 def _renamed_inside(self: Normalizer, atom: Atom) -> list[Term] | None:
-    """Return an atom after the rewrites in what it names, None if they change nothing."""
+    """Return an atom after the rewrites in what it names, None if they change nothing.
+
+    Recurrences unfold under magnitudes only: under a gate they would never end in one name.
+    """
     name = atom[0]
     function = function_of(self.algebra, name)
     state = ":" not in name and self.algebra.needs_position(name)
     if state or function not in (*TABLE, "den"):
+        return None
+    magnitude = function in ("abs", "sqrt", "step")
+    if not (self.unfolding and magnitude) and not self.names_rewritten & mentions(
+        self.algebra, name
+    ):
         return None
     inner = argument_of(self.algebra, atom)
     folding = function not in ("sqrt", "den")
     before = Normalizer(self.algebra, [], folding=folding).normal(map(renamed, inner))
     # the context is the one of the statement, and not of the term: the value stands by itself
     context = self.edges if self.unfolding else []
-    after = Normalizer(self.algebra, context, self.rewrites, self.unfold, folding=folding).normal(
-        inner
-    )
+    unfold = self.unfold if magnitude else None
+    after = Normalizer(self.algebra, context, self.rewrites, unfold, folding=folding).normal(inner)
     if {k: t.coef for k, t in before.items()} == {k: t.coef for k, t in after.items()}:
         return None
     left = list(after.values())
     if function == "den":
         return left
     return named_function(Frame(self.algebra, {}, dict(self.edges)), function, left)
+
+
+def mentions(algebra: Algebra, name: str) -> frozenset[str]:
+    """Return the names of everything that a nonlinearity's value is computed from."""
+    if name not in algebra.mentioned:
+        algebra.mentioned[name] = frozenset()  # a recurrence comes back to itself
+        named = NAMED.get(name)
+        if named is None:
+            equation = algebra.system.by_name.get(name)
+            reads = {str(tensor_name(r)) for r in equation.reads} if equation else set()
+        else:
+            reads = {a[0] for t in named.terms for a in t.factors}
+        inner = (mentions(algebra, r) for r in reads)
+        algebra.mentioned[name] = frozenset(reads).union(*inner)
+    return algebra.mentioned[name]
 
 
 def reduce_steps(self: Normalizer, term: Term) -> list[Term] | None:

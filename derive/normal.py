@@ -16,7 +16,7 @@ from derive.support import Edges
 from derive.terms import Atom, Closure, Ix, Key, Term, canonical_key, multiply, renamed
 
 NormalForm = dict[Key, Term]
-MAX_TERMS = 12_000
+MAX_TERMS = 4_000
 
 
 class UndecidedError(DeriveError):
@@ -82,6 +82,7 @@ class Normalizer:
         self.edges = [*algebra.edges(), *edges]
         self.context = Closure(self.edges)
         self.rules_used: set[str] = set()
+        self.names_rewritten = frozenset(r.name for r in self.rewrites)
         self.inside: dict[Atom, list[Term] | None] = {}
 
     def normal(self, terms: Iterable[Term]) -> NormalForm:

@@ -215,7 +215,7 @@ class _Attempt:
         """Tell whether a fact has a certificate from what is known."""
         normalizer = Normalizer(self.algebra, self.edges, self.assumed)
         form = normalizer.normal(renamed(t) for t in fact.terms)
-        return certify(normalizer, form, self.facts, fact.strict, self.end) is not None
+        return certify(normalizer, form, self.facts, fact.strict, self.end, 1) is not None
 
     def outermost(self, terms: NormalForm) -> set[Atom]:
         """Return the recurrent atoms to unfold next: latest forward, earliest adjoint."""
