@@ -14,6 +14,7 @@ from derive import syntax as S
 from derive.equation import System
 from derive.errors import DeriveError
 from derive.prove import prove
+from derive.ranges import check_ranges
 from derive.refute import refute
 from derive.statement import Identity, read_statement
 
@@ -239,9 +240,9 @@ def equivalent_or_false(system: System, text: str) -> str:
     """Return ``equivalent``, ``refuted``, ``undecided`` or ``ill-formed`` for a variant."""
     try:
         identity = read_statement(system, text)
-        proof = prove(identity)
+        check_ranges(identity)
+        if refute(identity) is not None:
+            return "refuted"
+        return "equivalent" if prove(identity).proved else "undecided"
     except DeriveError:
         return "ill-formed"
-    if proof.proved:
-        return "equivalent"
-    return "refuted" if refute(identity) else "undecided"

@@ -13,9 +13,9 @@ NO_SIGNS = Signs()
 
 def algebra_of(system: System, signs: Signs = NO_SIGNS) -> Algebra:
     """Return the algebra of a system (with its selected loss), where some signs are assumed."""
-    return _made(system, signs)
+    return made(system, signs)
 
 
 @lru_cache(maxsize=128)
-def _made(system: System, signs: Signs) -> Algebra:
+def made(system: System, signs: Signs) -> Algebra:
     return Algebra(system, lower, signs)

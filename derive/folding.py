@@ -177,7 +177,7 @@ def _renamed_inside(self: Normalizer, atom: Atom) -> list[Term] | None:
     ):
         return None
     inner = argument_of(self.algebra, atom)
-    folding = function not in ("sqrt", "den")
+    folding = function != "den"
     before = Normalizer(self.algebra, [], folding=folding).normal(map(renamed, inner))
     # the context is the one of the statement, and not of the term: the value stands by itself
     context = self.edges if self.unfolding else []

@@ -99,9 +99,12 @@ def least(terms: list[Term], base: str) -> int:
 def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
     """Name f(argument); log opens products and exponentials, one-hot sums select."""
     # named in no context: a name must not depend on where the argument stands
-    # (and for a root not on the denominators named so far, whose sums may be under it)
-    normalizer = Normalizer(frame.algebra, [], folding=name != "sqrt")
+    normalizer = Normalizer(frame.algebra, [])
     terms = list(normalizer.normal(argument).values())
+    if name == "sqrt":
+        # nor on the denominators named so far, whose sums may be under it
+        whole = [p for t in terms for p in opened(t, sums=True)]
+        terms = list(Normalizer(frame.algebra, [], folding=False).normal(whole).values())
     picked = select_onehot(frame, terms, lambda rest: named_function(frame, name, rest))
     if picked is not None:
         return picked
@@ -189,16 +192,23 @@ def content(algebra: Algebra, terms: list[Term], root: int) -> tuple[Term, list[
     return outside, [p for t in left if t is not None for p in opened(t)]
 
 
-def opened(term: Term) -> list[Term]:
-    """Write a denominator that came up into the numerator as the sum that it names."""
+def opened(term: Term, sums: bool = False) -> list[Term]:
+    """Write a denominator that came up into the numerator as the sum that it names.
+
+    Args:
+        term: A term.
+        sums: Whether also those that a sum over an index folds into.
+    """
     for (name, places), power in term.factors.items():
-        if name.startswith("den:") and power > 0 and lead_of(NAMED[name].terms) is None:
+        if not name.startswith("den:") or power <= 0:
+            continue
+        if sums or lead_of(NAMED[name].terms) is None:
             named, rest = NAMED[name], term.copy()
             rest.times((name, places), -1)
             mapping = dict(zip(named.params, places, strict=True))
             parts = (substitute(renamed(t), mapping) for t in named.terms)
             products = (multiply(rest, p) for p in parts if p is not None)
-            return [q for p in products if p is not None for q in opened(p)]
+            return [q for p in products if p is not None for q in opened(p, sums)]
     return [term]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from derive import support, topics
 from derive.building import build_system
-from derive.engine import algebra_of
+from derive import engine
 from derive.prove import _proofs, prove
 from derive.refute import refute
 from derive.statement import read_statement
@@ -75,11 +75,11 @@ def test_a_lag_that_is_too_large_would_prove_a_false_statement(monkeypatch):
 
     identity = read_statement(TWO, "dk[t]/dh[t-1] = 0")
     monkeypatch.setattr(support, "least_lags", late)
-    for cache in (support._support, algebra_of):
+    for cache in (support._support, engine.made):
         cache.cache_clear()
     _proofs.clear()
     assert prove(identity).proved  # the sabotage
     assert refute(identity) is not None  # and the second reading sees it
-    for cache in (support._support, algebra_of):
+    for cache in (support._support, engine.made):
         cache.cache_clear()
     _proofs.clear()
