@@ -23,15 +23,17 @@ from derive.errors import DeriveError
 from derive.explicit import Dual, Explicit
 from derive.index import Expr
 from derive.instances import Env, instances
-from derive.nodes import kind, walk
+from derive.nodes import kind, tensor_name, walk
 from derive.statement import Identity
 
-BATCHES, SAMPLES = 64, 2000
-"""Both sides are estimated once a batch; the spread over the batches gives the standard error."""
+BATCHES, SAMPLES = 32, 8000
+"""Both sides are estimated once a batch; the spread over the batches gives the standard error.
+
+A product of means is off by a variance over SAMPLES on average, a small part of that error."""
 ERRORS = 5.0
-"""How many standard errors a mean may be off: with 63 degrees of freedom the chance that a true
-statement's instance is further off is below 1e-5."""
-MAX_INSTANCES = 40
+"""How many standard errors a mean may be off: with 31 degrees of freedom the chance that a true
+statement's instance is further off is about 2e-5."""
+MAX_INSTANCES, ATTEMPTS, WIDE = 40, 60, 20.0
 
 
 def is_random(identity: Identity) -> bool:
@@ -104,24 +106,21 @@ def centred(rng: np.random.Generator, variance: float | None, third: float | Non
         DeriveError: If there is none.
     """
     shape, spread = (BATCHES, SAMPLES), 1.0 if variance is None else variance
-    if spread < 0 or (fourth is not None and fourth < spread**2):
+    tail = 0.0 if not third or not spread else third**2 / spread
+    if spread < 0 or (third and not spread) or (fourth is not None and fourth < spread**2 + tail):
         raise DeriveError("no distribution has these moments")
-    if third and fourth is None and spread:
-        # two points a > 0 > b with probabilities -b/(a-b) and a/(a-b): variance -ab, third -ab(a+b)
-        total = third / spread
-        root = np.sqrt(total**2 + 4 * spread)
-        high, low = (total + root) / 2, (total - root) / 2
-        two: Array = np.where(rng.random(shape) < -low / (high - low), high, low)
-        return two
-    if third:
-        raise DeriveError("no distribution here has both a third and a fourth moment of its own")
-    if fourth is not None and spread:
-        # three points -a, 0, a: variance p a^2, fourth p a^4
-        far, weight = np.sqrt(fourth / spread), spread**2 / fourth
-        three: Array = rng.choice([-far, 0.0, far], shape, p=[weight / 2, 1 - weight, weight / 2])
-        return three
-    half = np.sqrt(3 * spread)  # a uniform on [-half, half] has variance half^2 / 3
-    return rng.uniform(-half, half, shape) if spread else np.zeros(shape)
+    if third is None and fourth is None:
+        half = np.sqrt(3 * spread)  # a uniform on [-half, half] has variance half^2 / 3
+        return rng.uniform(-half, half, shape) if spread else np.zeros(shape)
+    # 0, else two points a > 0 > b with probabilities -b/(a-b) and a/(a-b), of variance -ab, third
+    # moment -ab(a+b) and fourth moment variance^2 + third^2/variance; p is how often it is not 0
+    often = 1.0 if fourth is None else spread**2 / (fourth - tail)
+    total = (third or 0.0) / spread
+    root = np.sqrt(total**2 + 4 * spread / often)
+    high, low = (total + root) / 2, (total - root) / 2
+    side = np.where(rng.random(shape) < -low / (high - low), high, low)
+    values: Array = np.where(rng.random(shape) < often, side, 0.0)
+    return values
 
 
 class Sampled(Explicit):
@@ -147,11 +146,9 @@ def evidence(identity: Identity, sizes: Mapping[str, int] | None, seed: int,
     """
     start, system = perf_counter(), identity.system
     full = default_sizes(system, dict(sizes or {}))
-    givens = random_givens(system, full, seed)
-    for name in system.variances:
-        givens[name] = np.abs(givens[name])
-    samples = Samples(system, full, givens, seed)
-    samples.world = world = Sampled(system, full, samples, assumes)
+    world = reachable(system, full, seed, assumes)
+    if world is None:
+        return []
     worst: tuple[float, tuple[int, ...], float, float] = (-1.0, (), 0.0, 0.0)
     count = 0
     for env in instances(identity, full):
@@ -174,6 +171,42 @@ def evidence(identity: Identity, sizes: Mapping[str, int] | None, seed: int,
         ERRORS, scope, perf_counter() - start, bool(worst[0] <= ERRORS), Worst(*worst[1:]),
         "distributions with the declared moments",
     )]  # fmt: skip
+
+
+def reachable(system: System, sizes: Mapping[str, int], seed: int,
+              assumes: tuple[Identity, ...]) -> Sampled | None:  # fmt: skip
+    """Return a world whose moments a distribution has and in which the assumptions hold."""
+    fixed = tuple(a for a in assumes if a.relation == "=")
+    for attempt in range(ATTEMPTS):
+        givens = random_givens(system, sizes, seed, attempt=attempt)
+        for name in system.variances:
+            givens[name] = np.abs(givens[name])
+        for name in fourth_moments(system):
+            givens[name] = givens[name] + WIDE  # at least what variance and skewness need
+        samples = Samples(system, sizes, givens, seed)
+        samples.world = world = Sampled(system, sizes, samples, fixed)
+        try:
+            for name in system.random:
+                dims = [sizes[d.name] for d in system.tensors[name].dims]
+                for index in np.ndindex(*dims):
+                    samples.given(name, tuple(map(int, index)))
+            if all(holds(world, a, sizes) for a in assumes if a.relation != "="):
+                return world
+        except DeriveError:
+            continue
+    return None
+
+
+def fourth_moments(system: System) -> set[str]:
+    """Return the names of the given tensors that are fourth moments."""
+    named = (n for r in system.random.values() if r.fourth is not None for n in walk(r.fourth))
+    return {name for n in named if (name := tensor_name(n)) is not None}
+
+
+def holds(world: Explicit, assumed: Identity, sizes: Mapping[str, int]) -> bool:
+    """Tell whether an assumed inequality holds wherever it speaks."""
+    gaps = (float(world.value(assumed.gap, env)) for env in instances(assumed, sizes))
+    return all(g > 0 if assumed.strict else g >= 0 for g in gaps)
 
 
 def deviation(gaps: Array, relation: str, scale: float) -> float:

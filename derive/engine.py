@@ -18,4 +18,5 @@ def algebra_of(system: System, signs: Signs = NO_SIGNS) -> Algebra:
 
 @lru_cache(maxsize=128)
 def made(system: System, signs: Signs) -> Algebra:
+    """Return an algebra, made once for a system and its signs."""
     return Algebra(system, lower, signs)

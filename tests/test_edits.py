@@ -44,7 +44,7 @@ def test_every_variant_is_refuted_or_equivalent(topic, claim):
         outcome = equivalent_or_false(system, edit.text)
         SEEN[outcome] += 1
         if outcome == "refuted" and topic.name in WHOLE:
-            assert not prove(read_statement(system, edit.text)).proved
+            assert not proved(system, edit.text)
         if claim_is_inequality(system, claim):
             # a weaker bound is true too, and may be too weak a hypothesis for its own induction
             true = outcome in ("equivalent", "undecided")
@@ -54,6 +54,14 @@ def test_every_variant_is_refuted_or_equivalent(topic, claim):
             assert refute(read_statement(system, edit.text)) is None
         else:
             assert outcome in ("refuted", "ill-formed"), edit.text
+
+
+def proved(system, text):
+    """Tell whether a variant is proved (one that the prover refuses is not)."""
+    try:
+        return prove(read_statement(system, text)).proved
+    except DeriveError:
+        return False
 
 
 def claim_is_inequality(system, claim):

@@ -2,9 +2,8 @@
 
 import pytest
 
-from derive import support, topics
+from derive import engine, support, topics
 from derive.building import build_system
-from derive import engine
 from derive.prove import _proofs, prove
 from derive.refute import refute
 from derive.statement import read_statement
