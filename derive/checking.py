@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,12 +27,16 @@ class Half:
     """The half of a check that needs no torch.
 
     Args:
-        claims: One `Symbolic` a claim, in the order of the jobs.
+        claims: One `Symbolic` a claim, by the number of its job.
         printed: Results on printed numbers.
     """
 
-    claims: tuple[Symbolic, ...]
+    claims: dict[int, Symbolic]
     printed: tuple[Result, ...]
+
+    def __add__(self, other: Half) -> Half:
+        """Put two parts together."""
+        return Half({**self.claims, **other.claims}, (*self.printed, *other.printed))
 
 
 @dataclass(frozen=True)
@@ -70,8 +75,12 @@ def check(
     """
     start = time.perf_counter()
     jobs, cases = plan(targets, options)
-    made = half() if half is not None else symbolic_half(jobs, cases, options)
-    results = [*claim_results(jobs, made, options), *made.printed, *replays(cases)]
+    if half is None:
+        made, early = symbolic_half(jobs, cases, options), {}
+    else:  # another process is at it: what torch says does not wait for what it proves
+        early = torch_evidence(jobs, options)
+        made = half()
+    results = [*claim_results(jobs, made, early, options), *made.printed, *replays(cases)]
     return Report(
         tuple(results),
         versions(),
@@ -104,9 +113,22 @@ def drawn(job: Job) -> Job:
     return replace(job, group=filled_group(job.case, job.group))
 
 
-def symbolic(targets: list[str], options: CheckOptions) -> Half:
-    """Return the symbolic half of a check, from its targets."""
-    return symbolic_half(*plan(targets, options), options)
+def symbolic(targets: list[str], options: CheckOptions, part: int = 0, parts: int = 1) -> Half:
+    """Return the symbolic half of a check, from its targets, or one of several parts of it."""
+    jobs, cases = plan(targets, options)
+    mine = share(jobs, part, parts)
+    return symbolic_half(jobs, cases if part == 0 else [], options, mine)
+
+
+def share(jobs: list[Job], part: int, parts: int) -> frozenset[int]:
+    """Return the numbers of the jobs of one part: a system's claims stay together."""
+    systems: dict[str, list[int]] = {}
+    for number, job in enumerate(jobs):
+        systems.setdefault(job.system.name, []).append(number)
+    shares: list[list[int]] = [[] for _ in range(parts)]
+    for members in sorted(systems.values(), key=len, reverse=True):
+        min(shares, key=len).extend(members)
+    return frozenset(shares[part])
 
 
 def lookup_in(jobs: list[Job]) -> Lookup:
@@ -123,20 +145,23 @@ def lookup_in(jobs: list[Job]) -> Lookup:
     return lookup
 
 
-def symbolic_half(jobs: list[Job], cases: list[Case], options: CheckOptions) -> Half:
-    """Judge every claim, run the numpy oracles, certify the printed numbers."""
+def symbolic_half(jobs: list[Job], cases: list[Case], options: CheckOptions,
+                  mine: frozenset[int] | None = None) -> Half:  # fmt: skip
+    """Judge every claim (of a part), run the numpy oracles, certify the printed numbers."""
     from derive.checks.printed_case import printed_results
 
-    judge, made = Judge(lookup_in(jobs), options.seed, options.sizes), []
-    for done, job in enumerate(jobs):
+    judge, made = Judge(lookup_in(jobs), options.seed, options.sizes), dict[int, Symbolic]()
+    for number, job in enumerate(jobs):
+        if mine is not None and number not in mine:
+            continue
         if options.progress is not None:
-            options.progress(done, len(jobs), job.claim.id)
+            options.progress(number, len(jobs), job.claim.id)
         try:
-            made.append(symbolic_claim(job, judge, options))
+            made[number] = symbolic_claim(job, judge, options)
         except DeriveError as error:
             raise located(error, job.claim) from error
     printed = [row for case in cases for row in printed_results(case)]
-    return Half(tuple(made), tuple(printed))
+    return Half(made, tuple(printed))
 
 
 def symbolic_claim(job: Job, judge: Judge, options: CheckOptions) -> Symbolic:
@@ -159,16 +184,31 @@ def symbolic_claim(job: Job, judge: Judge, options: CheckOptions) -> Symbolic:
     )
 
 
-def claim_results(jobs: list[Job], half: Half, options: CheckOptions) -> list[Result]:
+def torch_evidence(jobs: list[Job], options: CheckOptions) -> dict[int, tuple[Evidence, ...]]:
+    """Return what the torch oracles say of the claims that are meant to hold."""
+    found = {}
+    for number, job in enumerate(jobs):
+        if job.claim.statement and job.claim.expected != "fails":
+            # an error in a statement is reported where it is read for the proof
+            with contextlib.suppress(DeriveError):
+                found[number] = numeric_evidence(job, options, TORCH_KINDS)
+    return found
+
+
+def claim_results(jobs: list[Job], half: Half, early: Mapping[int, tuple[Evidence, ...]],
+                  options: CheckOptions) -> list[Result]:  # fmt: skip
     """Add the evidence of the torch oracles to what is known of each claim."""
     results = []
-    for job, known in zip(jobs, half.claims, strict=True):
+    for number, job in enumerate(jobs):
+        known = half.claims[number]
         numeric: tuple[Evidence, ...] = ()
         if not job.claim.statement:
             results.append(probe_result(job, options))
             continue
         if known.verdict.name != "refuted":
-            numeric = (*numeric_evidence(job, options, TORCH_KINDS), *known.numeric)
+            seen = early.get(number)
+            seen = numeric_evidence(job, options, TORCH_KINDS) if seen is None else seen
+            numeric = (*seen, *known.numeric)
             numeric += (probe_evidence(job, options),) if job.claim.probe else ()
         results.append(
             Result(

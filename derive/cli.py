@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from derive.errors import DeriveError
 if TYPE_CHECKING:
     from derive.checking import Half
     from derive.options import CheckOptions
+    from derive.parallel import Later
     from derive.report import Report
 
 USAGE, INTERRUPTED = 2, 130
@@ -89,6 +91,18 @@ def main(
     """Check derivations of sequence models: proved for every size, checked against PyTorch."""
 
 
+MANY = 3
+"""From how many targets on two processes prove: one alone is done while torch is imported."""
+
+
+def together(parts: list[Later[Half]]) -> Half:
+    """Return what the helper processes made, put together."""
+    first, *others = (part.result() for part in parts)
+    for other in others:
+        first += other
+    return first
+
+
 def run(targets: list[str], options: CheckOptions) -> Report:
     """Check; where it pays, the symbolic half runs in a process of its own."""
     import gc
@@ -99,24 +113,30 @@ def run(targets: list[str], options: CheckOptions) -> Report:
     start = perf_counter()
     gc.disable()  # one short run: collecting the imports' objects takes a fifth of it
 
-    def symbolic() -> Half:
+    parts = 2 if "all" in targets or len(targets) > MANY else 1
+
+    def symbolic(part: int) -> Half:
         from derive.checking import symbolic as half
 
-        return half(targets, replace(options, progress=None))
+        return half(targets, replace(options, progress=None), part, parts)
 
     if options.jobs == 1 or "-" in targets or not can_fork():
         from derive.checking import check
 
         return replace(check(targets, options), seconds=perf_counter() - start)
+    if parts > 1:  # what every process needs is read once, before they part
+        from derive.checking import plan
+
+        plan(targets, options)
     with interruptible():
-        later = Later(symbolic, True)
+        later = [Later(partial(symbolic, part), True) for part in range(parts)]
         import torch  # noqa: F401 - the longest import, while the other process proves
 
         from derive.checking import check
 
-        report = check(targets, options, later.result)
+        report = check(targets, options, lambda: together(later))
         return replace(report, seconds=perf_counter() - start)
-    later.result()  # cut short: this raises what the helper raised
+    together(later)  # cut short: this raises what the helper raised
     raise DeriveError("the check was interrupted by a signal")
 
 
