@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from derive.facts import Fact, binomials, ranges_of
+from derive.facts import Fact, binomials, one_of, ranges_of
 from derive.lp import combine
 from derive.naming import opened
 from derive.normal import NormalForm, Normalizer, UndecidedError
@@ -80,7 +80,9 @@ def certify(
     gap = cleared(normalizer, gap)
     if len(gap) > MAX_TERMS:
         return None
-    search = _Search(normalizer, facts, end)
+    dens = dict.fromkeys(a for t in gap.values() for a in t.factors if a[0].startswith("den:"))
+    shares = (fact for den in dens for fact in one_of(normalizer.algebra, den))
+    search = _Search(normalizer, (*facts, *shares), end)
     for most, rounds in SCHEDULE:
         if most > factors or time.perf_counter() > end:
             continue

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, islice, product
 
-from derive.algebra import Algebra, Signs
+from derive.abstract import NAMED
+from derive.algebra import Algebra, Signs, lead_of
 from derive.folding import argument_of
 from derive.functions import TABLE
 from derive.index import Expr
@@ -20,10 +21,10 @@ from derive.naming import replace_coef
 from derive.nodes import bound_symbols, entry_indices, kind, tensor_name, walk
 from derive.normal import Normalizer, Rewrite
 from derive.ranges import context_edges
-from derive.signs import at_least_zero, function_of
+from derive.signs import at_least_zero, function_of, sum_at_least_zero
 from derive.statement import Identity
 from derive.support import size_base
-from derive.terms import Atom, Ix, Term, multiply, renamed
+from derive.terms import Atom, Ix, Term, multiply, renamed, substitute
 
 Condition = tuple[Ix, Ix]
 
@@ -101,6 +102,24 @@ def ranges_of(algebra: Algebra, atom: Atom, power: int) -> Iterator[Fact]:
             yield Fact(tuple(build(algebra, atom)), why, frozenset(), conditions, strict)
 
 
+def one_of(algebra: Algebra, atom: Atom) -> Iterator[Fact]:
+    """Yield that a sum of terms that are not negative is at least each of them: p_c <= 1."""
+    named = NAMED[atom[0]]
+    lead = lead_of(named.terms)
+    if lead is None or not sum_at_least_zero(algebra, named.terms):
+        return
+    ((bound, _),) = lead.bound.items()
+    mapping: dict[str, Ix] = dict(zip(named.params, atom[1], strict=True))
+    mapping[bound] = ("any=", 0)
+    one = substitute(Term(-lead.coef, dict(lead.factors), {}, dict(lead.guards)), mapping)
+    if one is None:
+        return
+    conditions = tuple(((a, 0), (b, c)) for (a, b), c in one.guards.items())
+    one.guards = {}
+    why = "a sum of non-negative terms is at least each of them"
+    yield Fact((atom_terms(atom), one), why, frozenset({"any="}), conditions)
+
+
 def all_assumed(algebra: Algebra, identity: Identity, claim: Identity) -> Iterator[Fact]:
     """Yield what an assumed inequality says: for all its indices, and at the claim's own ones.
 
@@ -170,7 +189,7 @@ def squares(algebra: Algebra, identity: Identity) -> Iterator[Fact]:
     for equation in algebra.system.equations:
         indices = list(zip(equation.indices, equation.tensor.dims, strict=True))
         for part in (equation.rhs, *sums_in(equation.rhs)):
-            if not is_sum(part):
+            if not is_sum(part) or indices_in(part) - set(equation.indices):
                 continue
             env: dict[Expr, Ix] = {s: (f"{s.name}=", 0) for s, _ in indices}
             conditions: list[Condition] = []
@@ -181,7 +200,7 @@ def squares(algebra: Algebra, identity: Identity) -> Iterator[Fact]:
             yield square(algebra, part, env, tuple(conditions))
     plain: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
     for part in sums_in(identity.gap):
-        if part.free_symbols & set(plain) == part.free_symbols & indices_in(part):
+        if not indices_in(part) - set(plain):
             yield square(algebra, part, plain, ())
 
 
