@@ -48,7 +48,7 @@ class BinderReader(IndexReader):
     def of_quantity(self, node: S.Call, env: Env) -> Val:
         """Refuse ``fixed``, ``lowest``, ``highest``: `derive.case_quantity` reads them."""
         raise self.fail(node, f"{node.func}(...) is a number: it stands in a printed quantity, "
-                        "not in a statement")  # fmt: skip
+                        "or in a statement about numbers alone")  # fmt: skip
 
     def bound(self, node: S.Call, env: Env) -> tuple[list[Limits], dict[str, Bound]]:
         """Return the bound indices of a call with their limits, and the names for its body."""

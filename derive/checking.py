@@ -13,7 +13,7 @@ from derive.case import Case
 from derive.claim import Claim, Evidence, Result, Verdict
 from derive.equation import System
 from derive.errors import DeriveError, nearest
-from derive.holding import premises
+from derive.holding import held_names, premises
 from derive.judging import Judge, Lookup, located
 from derive.options import CheckOptions
 from derive.printing import to_latex, to_unicode
@@ -50,6 +50,7 @@ class Symbolic:
         latex: The statement in LaTeX.
         unicode: The statement in Unicode.
         suggestion: An edit that would make a refuted statement true.
+        assumed: The assumptions in Unicode.
     """
 
     verdict: Verdict
@@ -58,6 +59,7 @@ class Symbolic:
     latex: str
     unicode: str
     suggestion: str | None
+    assumed: tuple[str, ...] = ()
 
 
 def check(
@@ -181,7 +183,15 @@ def symbolic_claim(job: Job, judge: Judge, options: CheckOptions) -> Symbolic:
         to_latex(made.identity.syntax, job.system.scope),
         to_unicode(made.identity.syntax, job.system.scope),
         made.suggestion,
+        tuple(unicode_of(text, job.system) for text in job.claim.assumes),
     )
+
+
+def unicode_of(assumption: str, system: System) -> str:
+    """Return an assumption in Unicode; ``f held`` stays as it is."""
+    if held_names(assumption):
+        return assumption
+    return to_unicode(read_statement(system, assumption).syntax, system.scope)
 
 
 def torch_evidence(jobs: list[Job], options: CheckOptions) -> dict[int, tuple[Evidence, ...]]:
@@ -219,6 +229,7 @@ def claim_results(jobs: list[Job], half: Half, early: Mapping[int, tuple[Evidenc
                 latex=known.latex,
                 unicode=known.unicode,
                 suggestion=known.suggestion,
+                assumed=known.assumed,
             )
         )
     return results

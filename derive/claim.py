@@ -160,6 +160,8 @@ class Counterexample:
         sizes = " ".join(f"{k}={v}" for k, v in self.sizes.items())
         index = " ".join(f"{k}={v}" for k, v in self.index.items())
         at = f"at {sizes}" + (f", {index}" if index else "")
+        if not sizes:
+            return f"claimed {self.claimed}, derived {self.derived}"
         return f"{at}: claimed {self.claimed}, derived {self.derived}"
 
 
@@ -226,6 +228,7 @@ class Result:
     case: str | None = None
     latex: str = ""
     unicode: str = ""
+    assumed: tuple[str, ...] = ()
     suggestion: str | None = None
 
     @property

@@ -46,6 +46,38 @@ CODES: dict[str, Code] = {
             "form in index notation, or an induction over a position closes.",
         ),
         Code(
+            "inequality",
+            PROOF,
+            "The larger side minus the smaller is written as a sum of products of what is not "
+            "negative (squares, ranges of functions, what is assumed). That the sum is the "
+            "difference is an identity, which the normal form checks for all sizes.",
+        ),
+        Code(
+            "case split",
+            PROOF,
+            "What stands under |x|, min, max, relu or where is taken to be of one sign, then of "
+            "the other; in each case the value is known and the rest is an identity or an "
+            "inequality. At the kink both cases hold.",
+        ),
+        Code(
+            "enclosure",
+            PROOF,
+            "An interval that is shown to hold the value: a fixed point by the interval Newton "
+            "operator, a digit by ball arithmetic. It speaks of the numbers given only.",
+        ),
+        Code(
+            "certificate",
+            WORD,
+            "The products that add up to what an inequality says is not negative. They are "
+            "searched for by exact linear programming; that they add up is checked by itself.",
+        ),
+        Code(
+            "E",
+            WORD,
+            "E(x), Var(x) and Cov(x, y) are taken over the tensors that a system declares random, "
+            "with independent entries of known moments. No distribution is assumed.",
+        ),
+        Code(
             "confirmed",
             VERDICT,
             "No proof was found, but an oracle that shares no code with the statement "

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from derive.arithmetic import decide_numbers, is_arithmetic
 from derive.claim import Claim, Counterexample, Evidence, Verdict
 from derive.duality import duality
 from derive.edits import suggest
@@ -22,6 +23,7 @@ from derive.second import decide
 from derive.statement import Identity, read_statement
 
 ALL_SIZES = "all sizes"
+NUMBERS = "these numbers"
 Lookup = Callable[[str], tuple[Claim, System]]
 
 
@@ -72,6 +74,8 @@ class Judge:
         identity = read_statement(given.system, claim.statement)
         assumed = given.assumed
         check_ranges(identity)
+        if is_arithmetic(identity):
+            return self.about_numbers(claim, identity)
         # what is recorded as false is not worth the search for a proof before one for a point
         found = self.look(claim)(identity, assumed)
         if found is not None:
@@ -123,6 +127,25 @@ class Judge:
         given = premises(system, lemma.assumes)
         identity = read_statement(given.system, lemma.statement)
         return prove(identity, given.equations, self.lemmas(lemma, system, lemma.using)).proved
+
+    def about_numbers(self, claim: Claim, identity: Identity) -> Judgement:
+        """Decide a statement about numbers alone by ball arithmetic."""
+        start = time.perf_counter()
+        outcome, left, right = decide_numbers(identity)
+        values = f"{left} {identity.relation} {right}"
+        evidence = Evidence("proof", "ball arithmetic", 1, None, None, NUMBERS,
+                            time.perf_counter() - start, outcome != "undecided",
+                            detail=values, extra={"method": "enclosure", "sizes": []})  # fmt: skip
+        if outcome == "holds":
+            return Judgement(identity, Verdict("proved", NUMBERS, "enclosure"), (evidence,))
+        if outcome == "undecided":
+            reason = f"balls cannot tell {left} from {right}"
+            return Judgement(identity, Verdict("undecided", "", reason=reason), ())
+        claimed = right if identity.relation == "=" else f"{identity.relation} {right}"
+        found = Counterexample({}, {}, claimed, left, {})
+        verdict = Verdict("refuted", NUMBERS, "enclosure", claim.reason, found)
+        shown = replace(evidence, kind="counterexample")
+        return Judgement(identity, verdict, (shown,))
 
     def look(
         self, claim: Claim

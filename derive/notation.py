@@ -222,7 +222,8 @@ class Writer:
 
     def on_range(self, node: S.Range) -> Piece:
         """A range outside a sum or product."""
-        return Piece("=".join(filter(None, self.limit(node))), ATOM)
+        name, first, last = self.limit(node)
+        return Piece(f"{name}={first}..{last}" if first else name, ATOM)
 
     # statements
 

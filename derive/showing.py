@@ -21,12 +21,13 @@ from derive.holding import premises
 from derive.index import Expr
 from derive.instances import Env
 from derive.nodes import Total, entry_indices, kind, rebuild, tensor_name, walk
-from derive.printing import to_unicode
+from derive.parse import parse_statement
+from derive.printing import to_text, to_unicode
 from derive.prove import prove
 from derive.refute import refute
 from derive.statement import read_statement
 from derive.topics import Topic
-from derive.unelaborate import unelaborate_equation
+from derive.unelaborate import unelaborate, unelaborate_equation
 
 DIGITS = 4
 MAX_ROWS = 400
@@ -60,15 +61,39 @@ def shipped_cases(topic: str) -> list[Case]:
 
 
 def topic_lines(topic: Topic, cases: list[Case], steps: bool) -> Iterator[str]:
-    """Yield a topic's equations, then the derivation for each loss of its first system."""
-    system = topic.default
+    """Yield the equations of a topic's systems, and the derivation for each loss of the first."""
     yield f"{topic.title}  ({topic.source})"
-    yield ""
-    yield "Equations"
-    for equation in system.equations:
-        yield f"  {pretty(system, equation)}"
-    if not system.equations:
-        yield f"  none: the claims are about shapes (derive list quantities {topic.name})"
+    for number, system in enumerate(distinct(topic)):
+        yield ""
+        yield "Equations" if number == 0 else f"System {system.name}"
+        for equation in system.equations:
+            yield f"  {pretty(system, equation)}"
+        if not system.equations:
+            yield f"  none: the claims are about shapes (derive list quantities {topic.name})"
+        yield from (f"  {line}" for line in random_lines(system))
+        if number == 0 or topic.default.losses == {}:
+            yield from loss_lines(system, cases, steps)
+
+
+def distinct(topic: Topic) -> list[System]:
+    """Return the systems of a topic, of those with the same equations the first."""
+    found: dict[object, System] = {}
+    for system in topic.systems.values():
+        found.setdefault(tuple(e.text for e in system.equations) or "no equations", system)
+    return list(found.values())
+
+
+def random_lines(system: System) -> Iterator[str]:
+    """Yield what is known of the random tensors of a system."""
+    for name, moments in system.random.items():
+        known = {"mean": moments.mean, "variance": moments.variance}
+        texts = {w: to_text(unelaborate(m)) for w, m in known.items() if m is not None}
+        parts = [f"{word} {text.partition('[')[0]}" for word, text in texts.items()]
+        yield f"{name} is random, its entries independent: {', '.join(parts)}"
+
+
+def loss_lines(system: System, cases: list[Case], steps: bool) -> Iterator[str]:
+    """Yield the derivation for each loss of a system."""
     for loss in system.losses:
         chosen = system.with_loss(loss)
         group = next((g for c in cases for g in c.groups.values() if g.system is chosen), None)
@@ -98,7 +123,9 @@ def step_lines(step: Step) -> Iterator[str]:
 
 
 def pretty(system: System, equation: Equation) -> str:
-    """Return an equation in Unicode."""
+    """Return an equation in Unicode: as it is written, or as it was derived."""
+    if equation.text and "=" in equation.text:
+        return to_unicode(parse_statement(equation.text, system.scope.is_name), system.scope)
     node = unelaborate_equation(equation.lhs, equation.rhs, tensors=system.tensors)
     return to_unicode(node, system.scope)
 

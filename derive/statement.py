@@ -65,7 +65,7 @@ def read_statement(system: System, text: str) -> Identity:
     """
     scope = system.scope
     syntax = parse_statement(text, scope.is_name, scope.tensors)
-    elaborator = Elaborator(scope, text)
+    elaborator = reader_of(syntax)(scope, text)
     elaborator.check_names(syntax)
     free = bind_free(elaborator, syntax)
     for condition in syntax.conditions:
@@ -84,6 +84,17 @@ def read_statement(system: System, text: str) -> Identity:
     )
     check_conditions(elaborator, syntax, conditions)
     return Identity(system, lhs, rhs, (*free.values(), *opened), conditions, text, syntax)
+
+
+def reader_of(syntax: S.Statement) -> type[Elaborator]:
+    """Return what reads a statement: ``fixed(...)`` may stand in one about numbers alone."""
+    nodes = list(S.descend(syntax))
+    if any(isinstance(n, S.Call) and n.func == "fixed" for n in nodes):
+        if not any(isinstance(n, S.Item | S.Deriv | S.Condition) for n in nodes):
+            from derive.case_quantity import QuantityReader
+
+            return QuantityReader
+    return Elaborator
 
 
 def bind_free(elaborator: Elaborator, syntax: S.Statement) -> dict[str, tuple[sp.Symbol, Dim]]:

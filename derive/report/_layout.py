@@ -74,7 +74,7 @@ def section(result: Result) -> str:
 
 def claim_text(result: Result, view: View) -> str:
     """Return the claim with its assumptions."""
-    assumed = ", ".join(result.claim.assumes)
+    assumed = ", ".join((result.assumed if view.unicode else ()) or result.claim.assumes)
     return mathematics(result, view) + (f"  if {assumed}" if assumed else "")
 
 

@@ -92,7 +92,7 @@ def topic() -> Topic:
             "rnn_tangent": tangent_system(),
             "linear_tangent": linear_tangent_system(),
         },
-        (*products(), *scalars(), *bounds(), *limits_of_bounds()),
+        (*products(), *scalars(), *bounds(), *limits_of_bounds(), *fixed_points()),
         "Pascanu, Mikolov & Bengio (2013), section 2; Bengio, Simard & Frasconi (1994)",
     )
 
@@ -194,8 +194,34 @@ def limits_of_bounds() -> tuple[Claim, ...]:
               reason="a saturated unit multiplies by less than 1"),
         claim("vanishing.small-entries", "sqnorm(v[t]) <= sqnorm(v[s]) for s <= t",
               "Entries below 1 do not make a product shrink", "linear_tangent",
-              assumes=("W_h[i,r] <= 9/10", "W_h[i,r] >= -9/10"), expected="fails",
+              assumes=("W_h[i,r] <= 0.9", "W_h[i,r] >= -0.9"), expected="fails",
               reason="the entries of W add up: with all 0.9 and H = 2 W doubles nearly"),
         claim("vanishing.linear-bound", "sqnorm(v[t]) <= (c^(t-s))^2*sqnorm(v[s]) for s <= t",
               "What bounds a product is the norm", "linear_tangent", assumes=(GAIN,)),
+    )  # fmt: skip
+
+
+def fixed_points() -> tuple[Claim, ...]:
+    """Return the fixed points of h = tanh(w h) and the slopes there, at given weights.
+
+    With w = 2 a state at the fixed point multiplies a gradient by 2(1 - h^2) a step.
+    """
+    s, point = "scalar_tanh", "fixed(h=0.5..1, tanh(2*h))"
+    slope = f"2*(1 - {point}^2)"
+    return (
+        claim("vanishing.fixed-point", f"abs({point} - 0.957504) < 0.000001",
+              "With w = 2 a state is held at 0.957504, the only fixed point from 0.5 to 1", s),
+        claim("vanishing.fixed-point-slope", f"abs({slope} - 0.16637) < 0.000005",
+              "The slope there is 0.16637", s),
+        claim("vanishing.fixed-point-contracts", f"{slope} < 1",
+              "It is below 1: the fixed point is stable, and the gradient vanishes", s),
+        claim("vanishing.fixed-point-negative", "fixed(h=-1..-0.5, tanh(2*h)) + "
+              f"{point} < 0.000001", "The other one is its negative", s),
+        claim("vanishing.origin-expands", "2*(1 - fixed(h=-0.4..0.4, tanh(2*h))^2) > 1",
+              "At the origin the slope is 2: it is unstable", s),
+        claim("vanishing.fixed-point-rounded", f"abs({slope} - 0.16) < 0.005",
+              "The slope does not round to 0.16", s, expected="fails",
+              reason="0.16 follows from the fixed point rounded to 0.96"),
+        claim("vanishing.small-weight", "fixed(h=-1..1, tanh(0.9*h)) < 0.000001",
+              "With w = 0.9 there is one fixed point, the origin", s),
     )  # fmt: skip
