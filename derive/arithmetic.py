@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import operator
+from collections.abc import Callable
+from typing import Any, Literal
 
 import flint
 from flint import arb
@@ -13,6 +15,9 @@ from derive.refute import contradicts
 from derive.statement import Identity
 
 PRECISIONS = (128, 256, 512)
+EXACT: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq, "<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt,
+}  # fmt: skip
 OPPOSITE = {"<=": ">", "<": ">=", ">=": "<", ">": "<="}
 
 
@@ -47,12 +52,12 @@ def decide_numbers(
             world = World(identity.system, {}, {})
             left, right = (world.value(side, {}) for side in (identity.lhs, identity.rhs))
             shown = (arb(left).str(8, radius=False), arb(right).str(8, radius=False))
+            if not isinstance(left, arb) and not isinstance(right, arb):
+                return ("holds" if EXACT[identity.relation](left, right) else "fails"), *shown
             if contradicts(identity.relation, arb(left), arb(right)):
                 return "fails", *shown
-            if identity.relation == "=":
-                if not isinstance(left, arb) and not isinstance(right, arb):
-                    return "holds", *shown  # rationals that do not differ
-            elif contradicts(OPPOSITE[identity.relation], arb(left), arb(right)):
+            opposite = OPPOSITE.get(identity.relation)
+            if opposite is not None and contradicts(opposite, arb(left), arb(right)):
                 return "holds", *shown
     finally:
         flint.ctx.prec = old
