@@ -112,7 +112,8 @@ class Autograd(Table):
             return self.runs[rows, cut]
         leaves, kept = self.leaves(rows), Kept(cut)
         with one_thread():
-            self.forward(leaves, kept, self.system.loss)
+            sizes = {f"#{name}": number for name, number in self.sizes.items()}
+            self.forward({**leaves, **sizes}, kept, self.system.loss)
         if rows <= SMALL:
             self.runs[rows, cut] = leaves, kept
         return leaves, kept

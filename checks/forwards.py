@@ -3,6 +3,7 @@
 Written from the models' definitions with torch alone: they share no code with the equations that
 `derive` reads. Every tensor has a leading axis of rows, each with its own copy of the parameters;
 ``keep(name, value)`` records the next position of a tensor and returns what is read from then on.
+A size T stands under ``#T``.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ def rnn(v: Values, keep: Keep, loss: str) -> None:
         keep("L", spread(((h - v["y"]) ** 2).sum(-1) / 2))
     elif loss == "per_position":
         keep("L", spread(torch.stack(losses, 1)))
+    elif loss == "stream":
+        keep("L", torch.stack(losses, 1).sum(1))
 
 
 def carried(v: Values, h: Any, t: int) -> Any:
@@ -189,11 +192,13 @@ def functional_head(v: Values, keep: Keep, loss: str, states: list[Any]) -> None
         last, count = states[-1], states[-1][0].numel() / states[-1].shape[-1]
         keep("L", torch.stack([F.mse_loss(last[i], v["y"][i], reduction="sum") for i in rows])
              / (2 * count))  # fmt: skip
-    elif loss == "per_position":
+    elif loss in ("per_position", "stream"):
         every, width = torch.stack(logits, 1), logits[0].shape[-1]
         every = every.reshape(len(rows), -1, width)
         targets = v["Y"].reshape(every.shape)
-        keep("L", torch.stack([F.cross_entropy(every[i], targets[i]) for i in rows]))
+        how = "mean" if loss == "per_position" else "sum"
+        keep("L", torch.stack([F.cross_entropy(every[i], targets[i], reduction=how)
+                               for i in rows]))  # fmt: skip
 
 
 def functional_softmax(v: Values, keep: Keep, loss: str) -> None:

@@ -1,7 +1,8 @@
 """Which torch code describes which system: hand-written forwards and torch.nn modules.
 
 A row is used only where a system's equations and loss read as the row says, so that a user's system
-of the same name is never compared with another model. One row of `rows` or `rows_gated` adds one.
+of the same name is never compared with another model. One row of `rows`, `rows_gated` or
+`rows_paths` adds one.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from derive.checks import forwards as F
 from derive.checks.autograd import Autograd
 from derive.checks.rows import PLAIN, Module, Row
 from derive.checks.rows_gated import GATED
+from derive.checks.rows_paths import PATHS
 from derive.checks.storage import Array
 from derive.checks.table import Givens, UnavailableError
 from derive.equation import System
 
-ROWS: dict[str, Row] = {**PLAIN, **GATED}
+ROWS: dict[str, Row] = {**PLAIN, **GATED, **PATHS}
 
 
 def row_of(system: System) -> Row | None:

@@ -14,6 +14,8 @@ FUNCTIONS = {
     "sqrt": math.sqrt,
     "sin": math.sin,
     "cos": math.cos,
+    "abs": abs,
+    "step": lambda x: float(x >= 0),
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
 }
 

@@ -6,7 +6,8 @@ from numeric import explicit, point, rows_of
 from test_checks_evaluate import ATTENTION, GATED, TWO_BACK
 
 from derive import topics
-from derive.checks import autograd, complex_step, finite_difference, modules
+from derive.arithmetic import is_arithmetic
+from derive.checks import autograd, complex_step, finite_difference, modules, monte_carlo
 from derive.checks.sides import positions, side_values
 from derive.checks.table import Ours, UnavailableError, own
 from derive.errors import DeriveError
@@ -34,6 +35,7 @@ EXTRA = [
 IDENTITIES = [
     read_statement(premises(t.system_of(c), c.assumes).system, c.statement) for t, c in CLAIMS
 ]
+IDENTITIES = [i for i in IDENTITIES if not (is_arithmetic(i) or monte_carlo.is_random(i))]
 IDENTITIES += [read_statement(s.with_loss(loss), text) for s, loss, text in EXTRA]
 
 
