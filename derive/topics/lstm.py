@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from derive.claim import Claim
 from derive.topics import Topic, claim
+from derive.topics import _lstm_bounds as bounds
 from derive.topics import _lstm_sums as gradients
 from derive.topics import _lstm_systems as systems
 from derive.topics._lstm_systems import GATES
@@ -23,6 +24,7 @@ def topic() -> Topic:
             "lstm_cell": systems.cell_system(),
             "lstm_peephole": systems.peephole_system(),
             "lstm_coupled": systems.coupled_system(),
+            "lstm_gates": systems.gates_system(),
             "lstm_stacked": systems.stacked_system(),
         },
         (
@@ -35,6 +37,9 @@ def topic() -> Topic:
             *gradients.sums(),
             *stacked(),
             *variants(),
+            *bounds.gates(),
+            *bounds.states(),
+            *bounds.paths(),
         ),
         "Hochreiter & Schmidhuber (1997); Gers et al. (2000, 2002); torch.nn.LSTM",
     )
