@@ -80,3 +80,18 @@ def blends() -> tuple[Claim, ...]:
               "With the same gate it is another", s, expected="fails",
               reason="the weights of candidate and memory are exchanged"),
     )  # fmt: skip
+
+
+def programs() -> tuple[Claim, ...]:
+    """Return which of the forms torch.nn.GRUCell computes, run beside each."""
+    return (
+        claim("gru.program-resets-after", "", "PyTorch resets after the recurrent map", "",
+              probe="gru_cell.resets-after-affine-map"),
+        claim("gru.program-resets-before", "", "and not before it", "",
+              probe="gru_cell.resets-before-affine-map", expected="fails",
+              reason="the reset gate multiplies what the map returns, its bias included"),
+        claim("gru.program-update-writes", "",
+              "Its update gate keeps the memory: it does not write the candidate", "",
+              probe="gru_cell.update-gate-writes-candidate", expected="fails",
+              reason="where the gate is 1, the memory stays"),
+    )  # fmt: skip

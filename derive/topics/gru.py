@@ -39,6 +39,7 @@ def topic() -> Topic:
             *forms.resets(),
             *forms.reset_before(),
             *forms.blends(),
+            *forms.programs(),
             *bounds.gates(),
             *bounds.states(),
             *bounds.paths(),

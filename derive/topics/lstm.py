@@ -37,6 +37,7 @@ def topic() -> Topic:
             *gradients.sums(),
             *stacked(),
             *variants(),
+            *programs(),
             *bounds.gates(),
             *bounds.states(),
             *bounds.paths(),
@@ -218,4 +219,17 @@ def variants() -> tuple[Claim, ...]:
         claim("lstm.coupled-forget-signal",
               "dL/dW_hf = sum(t, (g_c[t]*(c[t-1] - g[t])*f[t]*(1 - f[t])).T @ h[t-1])",
               "and its weights see both ends of the blend", c, "final"),
+    )  # fmt: skip
+
+
+def programs() -> tuple[Claim, ...]:
+    """Return what torch.nn.LSTMCell computes, run beside these equations."""
+    return (
+        claim("lstm.program", "", "PyTorch's cell makes the plain update, its gates stacked as "
+              "i, f, g, o", "", probe="lstm_cell.follows-the-plain-update"),
+        claim("lstm.program-order", "", "and not as i, f, o, g", "",
+              probe="lstm_cell.stacks-output-before-candidate", expected="fails",
+              reason="the candidate stands third"),
+        claim("lstm.program-biases", "", "Its two biases act as their sum", "",
+              probe="lstm_cell.two-biases-add"),
     )  # fmt: skip
