@@ -21,7 +21,7 @@ def proofs() -> list[tuple[float, str]]:
     found = []
     for topic in map(topics.load, topics.names()):
         by_id = {c.id: c for c in topic.claims}
-        for claim in topic.claims:
+        for claim in (c for c in topic.claims if c.statement):
             system = topic.system_of(claim)
             given = premises(system, claim.assumes)
             identity = read_statement(given.system, claim.statement)

@@ -100,6 +100,16 @@ def gru_blends(v: Values, keep: Keep, loss: str) -> None:
     keep("k", torch.lerp(h, n, u))
 
 
+def gru_gates(v: Values, keep: Keep, loss: str) -> None:
+    """The blend over a sequence, its preactivations given."""
+    import torch
+
+    h = v["h_init"][:, -1]
+    for s_z, s_n in zip(v["s_z"].unbind(1), v["s_n"].unbind(1), strict=True):
+        z, n = keep("z", torch.sigmoid(s_z)), keep("n", torch.tanh(s_n))
+        h = keep("h", torch.lerp(n, h, z))
+
+
 # long short-term memory
 
 
@@ -142,6 +152,18 @@ def lstm(v: Values, keep: Keep, loss: str) -> None:
 def lstm_cell(v: Values, keep: Keep, loss: str) -> None:
     """One step of the LSTM."""
     lstm_step(v, keep)(v["x"], v["h_prev"], v["c_prev"])
+
+
+def lstm_gates(v: Values, keep: Keep, loss: str) -> None:
+    """The states over a sequence, the preactivations given."""
+    import torch
+
+    c = v["c_init"][:, -1]
+    squash = {g: torch.tanh if g == "g" else torch.sigmoid for g in "ifgo"}
+    for at in range(v["s_f"].shape[1]):
+        i, f, g, o = (keep(n, map_(v[f"s_{n}"][:, at])) for n, map_ in squash.items())
+        c = keep("c", torch.addcmul(i * g, f, c))
+        keep("h", o * torch.tanh(c))
 
 
 def lstm_stacked(v: Values, keep: Keep, loss: str) -> None:

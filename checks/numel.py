@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import lru_cache
 from time import perf_counter
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from derive import syntax as S
 from derive.checks.bench import Bench, bench, canonical
 from derive.checks.compare import compare
+from derive.checks.modules import ROWS
 from derive.checks.sizes import random_sizes
 from derive.claim import Evidence
 from derive.equation import System
@@ -73,6 +75,38 @@ MODULES: dict[str, tuple[str, Callable[[Sizes], Numels]]] = {
 }
 
 
+SHAPES = {"W_x": ("H", "D"), "W_h": ("H", "H"), "b_": ("H",), "W_o": ("C", "H"), "b_o": ("C",),
+          "E": ("V", "D")}  # fmt: skip
+"""The axes of a parameter, by the longest beginning of its name that stands here."""
+
+
+def shipped(system: System) -> tuple[str, Callable[[Sizes], Numels]] | None:
+    """Return the module of torch.nn whose parameters a system has: by its equations and axes.
+
+    A name says nothing: a system of a user's may be called lstm and be over other sizes.
+    """
+    texts = tuple(e.text for e in system.equations if e.tensor.name != "L")
+    axes = {p.name: tuple(d.name for d in p.dims) for p in system.parameters}
+    for name, found in MODULES.items():
+        same = texts == (ROWS[name].equations if name in ROWS else ())
+        if same and set(axes) == parameters_of(name) and all(map(fits, axes, axes.values())):
+            return found
+    return None
+
+
+@lru_cache(maxsize=len(MODULES))
+def parameters_of(name: str) -> frozenset[str]:
+    """Return the names of a module's parameters."""
+    return frozenset(MODULES[name][1](dict.fromkeys("DHCV", 1)))
+
+
+def fits(name: str, axes: tuple[str, ...]) -> bool:
+    """Tell whether a parameter has the axes of torch's."""
+    own = [start for start in SHAPES if name.startswith(start)]
+    # b_o of an LSTM is the bias of the head: its output gate has b_xo and b_ho
+    return bool(own) and axes == SHAPES[max(own, key=len)]
+
+
 def has_count(node: S.Node) -> bool:
     """Tell whether a side of a statement counts scalars."""
     return any(isinstance(n, S.Call) and n.func == "count" for n in S.descend(node))
@@ -90,7 +124,7 @@ def counts(identity: Identity, here: Bench, seed: int) -> list[Evidence]:
     system = canonical(identity.system)
     drawn = (random_sizes(system, 1000 * (seed + 1) + n) for n in range(DRAWS))
     benches = [here, *(bench(system, None, s, seed, here.dtype.name) for s in drawn)]
-    label, _ = MODULES.get(system.name, ("the torch tensors", None))
+    label, _ = shipped(system) or ("the torch tensors", None)
     got, want = [], []
     for there in benches:
         side = there.side(ours, identity, "ours")
@@ -110,7 +144,7 @@ def held(system: System, here: Bench) -> Numels:
     import torch
 
     found = {n: torch.from_numpy(np.asarray(a)).numel() for n, a in here.givens.items()}
-    known = MODULES.get(system.name)
+    known = shipped(system)
     return found | (known[1](here.sizes) if known else {})
 
 

@@ -85,6 +85,8 @@ GATED: dict[str, Row] = {
             "k[j] = u[j]*n[j] + (1 - u[j])*h_prev[j]",
         ),
     ),
+    "gru_gates": Row(G.gru_gates, (GRU_GATES[3], *GRU_STATES)),
+    "lstm_gates": Row(G.lstm_gates, (INPUT[1], FORGET[1], CANDIDATE[1], OUTPUT[1], CELL, SHOWN)),
     "lstm": Row(
         G.lstm,
         LSTM + HEAD,

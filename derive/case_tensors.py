@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from derive.case_read import MAX_SCALARS, Entry
 from derive.equation import System
-from derive.index import Tensor
-from derive.nodes import tensor_name
+from derive.index import Expr, Tensor
+from derive.nodes import tensor_name, walk
 
 MAX_SIZE = 10_000
 
@@ -209,3 +209,23 @@ def needed(system: System, names: Iterable[str]) -> set[str]:
         else:
             waiting += [str(tensor_name(read)) for read in equation.reads]
     return found
+
+
+def below(system: System, names: Iterable[str]) -> set[str]:
+    """Return the names of the tensors that these depend on, themselves included."""
+    waiting, found = list(names), set[str]()
+    while waiting:
+        here = waiting.pop()
+        if here not in found:
+            found.add(here)
+            equation = system.by_name.get(here)
+            waiting += [str(tensor_name(read)) for read in equation.reads] if equation else []
+    return found
+
+
+def sizes_read(system: System, expr: Expr) -> set[str]:
+    """Return the names of the sizes that an expression reads, itself or through equations."""
+    names = {str(n) for node in walk(expr) if (n := tensor_name(node)) is not None}
+    rules = [system.by_name[n].rhs for n in below(system, names) if n in system.by_name]
+    nodes = (node for part in (expr, *rules) for node in walk(part))
+    return {n.name for n in nodes if n.is_Symbol and n.is_integer and n.is_positive}

@@ -12,10 +12,11 @@ from flint import ctx
 
 from derive.case import Group
 from derive.case_quantity import NEWTON_WORK, Index, Quantity, read_quantity
+from derive.case_tensors import sizes_read
 from derive.case_world import Number, World
 from derive.errors import DeriveError
 from derive.index import Expr
-from derive.nodes import entry_indices, kind, walk
+from derive.nodes import entry_indices, kind
 
 __all__ = ("Index", "Pin", "Quantity", "Values")
 MAX_WORK = 2_000_000
@@ -90,9 +91,7 @@ class Values:
             DeriveError: If it cannot be read, or a size that it needs is unknown.
         """
         quantity = read_quantity(self.group.system, text, at)
-        used = {
-            n.name for n in walk(quantity.expr) if n.is_Symbol and n.is_integer and n.is_positive
-        }
+        used = sizes_read(self.group.system, quantity.expr)
         used |= {dim.name for _, dim in quantity.axes}
         missing = sorted(used - set(self.group.sizes))
         if missing:

@@ -19,7 +19,7 @@ from derive.normal import NormalForm, Normalizer, UndecidedError
 from derive.signs import at_least_zero, term_above_zero, term_at_least_zero
 from derive.terms import Atom, Ix, Key, Term, canonical_key, multiply, renamed, substitute
 
-MAX_FACTORS, MAX_ITEMS, MAX_TERMS, MAX_STEPS = 3, 300, 60, 1500
+MAX_ITEMS, MAX_TERMS, MAX_STEPS = 300, 60, 1500
 SCHEDULE = ((1, 4), (2, 1), (3, 1), (2, 4), (3, 4))
 """How many facts a product holds, and how many rounds of new monomials follow, cheapest first."""
 
@@ -63,7 +63,7 @@ def certify(
     facts: Sequence[Fact],
     strict: bool = False,
     end: float = float("inf"),
-    factors: int = MAX_FACTORS,
+    rows: int = len(SCHEDULE),
 ) -> Certificate | None:
     """Search for a certificate that a normal form is not negative (or above zero).
 
@@ -73,7 +73,7 @@ def certify(
         facts: What is known beside the ranges of functions.
         strict: Whether it must be above zero.
         end: Clock time (`time.perf_counter`) after which it looks no deeper.
-        factors: How many facts a product may hold.
+        rows: How far down the schedule it goes.
     """
     if not gap:
         return None if strict else Certificate(())
@@ -83,8 +83,8 @@ def certify(
     dens = dict.fromkeys(a for t in gap.values() for a in t.factors if a[0].startswith("den:"))
     shares = (fact for den in dens for fact in one_of(normalizer.algebra, den))
     search = _Search(normalizer, (*facts, *shares), end)
-    for most, rounds in SCHEDULE:
-        if most > factors or time.perf_counter() > end:
+    for most, rounds in SCHEDULE[:rows]:
+        if time.perf_counter() > end:
             continue
         search.most, search.steps = most, 0
         found = _certify(search, gap, strict, rounds)

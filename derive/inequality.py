@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from derive.certificate import MAX_FACTORS, certify
+from derive.certificate import SCHEDULE, certify
 from derive.facts import Fact, all_assumed, squares
 from derive.index import Expr
 from derive.lower import lower
@@ -20,7 +20,7 @@ class InequalityAttempt(_Attempt):
 
     def __init__(self, identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]):
         super().__init__(identity, assumes, using)
-        self.factors = MAX_FACTORS
+        self.rows = len(SCHEDULE)
         self.facts = (
             *self.facts,
             *(
@@ -35,14 +35,23 @@ class InequalityAttempt(_Attempt):
 
     def methods(self) -> tuple[Callable[[], tuple[str, str] | None], ...]:
         """Return the kinds of proof in the order in which they are tried."""
-        return (self.quickly, self.by_induction, self.by_lemmas, self.by_cases,
-                self.by_identity)  # fmt: skip
+        return (self.quickly, self.quickly_by_cases, self.by_induction, self.by_lemmas,
+                self.by_cases, self.by_identity)  # fmt: skip
 
     def quickly(self) -> tuple[str, str] | None:
         """Look for a certificate of single facts: it takes no time, and most need no more."""
-        kept, self.factors = self.factors, 1
-        found = self.by_identity()
-        self.factors = kept
+        return self.within(1, self.by_identity)
+
+    def quickly_by_cases(self) -> tuple[str, str] | None:
+        """Split into cases that need no more than a few products: an induction costs more."""
+        return self.within(2, self.by_cases)
+
+    def within(self, rows: int, method: Callable[[], tuple[str, str] | None]
+               ) -> tuple[str, str] | None:  # fmt: skip
+        """Call a method that goes no further down the schedule of certificates than some rows."""
+        kept, self.rows = self.rows, min(rows, self.rows)
+        found = method()
+        self.rows = kept
         return found
 
     def difference(self, env: dict[Expr, Ix], edges: Edges) -> list[Term]:
@@ -56,7 +65,7 @@ class InequalityAttempt(_Attempt):
     def settled(self, left: NormalForm) -> tuple[str, str] | None:
         """Tell how a normal form of the difference proves the statement, if it does."""
         found = certify(
-            self.normalizer, left, self.facts, self.identity.strict, self.end, self.factors
+            self.normalizer, left, self.facts, self.identity.strict, self.end, self.rows
         )
         return None if found is None else ("inequality", found.why)
 

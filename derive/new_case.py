@@ -10,11 +10,10 @@ from fractions import Fraction
 from derive import topics
 from derive.case import Group
 from derive.case_decimals import decimal_text, rounded
-from derive.case_tensors import Nested, axes_of, given_names, needed
+from derive.case_tensors import Nested, axes_of, below, given_names, needed
 from derive.case_values import Index, Quantity, Values
 from derive.equation import System
 from derive.index import Tensor
-from derive.nodes import tensor_name
 from derive.topics import Topic
 
 SIZES = {"T": 3, "D": 2, "H": 2, "C": 3}
@@ -90,7 +89,7 @@ class Draft:
     @property
     def reached(self) -> set[str]:
         """The names of all tensors that the loss depends on."""
-        return reach(self.system, "L")
+        return below(self.system, ["L"])
 
     @property
     def given(self) -> dict[str, Tensor]:
@@ -120,18 +119,6 @@ class Draft:
             classes = self.sizes[tensor.dims[-1].name] if tensor.onehot else 0
             givens[name] = onehot(values, classes) if classes else values
         return Group(self.name, self.topic.name, self.system, self.system.loss, givens, self.sizes)
-
-
-def reach(system: System, name: str) -> set[str]:
-    """Return the names of the tensors below one, itself included."""
-    found, waiting = set[str](), [name]
-    while waiting:
-        here = waiting.pop()
-        if here not in found:
-            found.add(here)
-            equation = system.by_name.get(here)
-            waiting += [str(tensor_name(r)) for r in equation.reads] if equation else []
-    return found
 
 
 def fill(shape: list[int], draw: Callable[[], Fraction]) -> Nested:
@@ -194,9 +181,11 @@ def head(draft: Draft) -> str:
         group=draft.name,
         system=draft.system.name,
     )
-    if not loss:
-        return text
-    return text + f'loss = "{loss}"   # one of: {", ".join(draft.system.losses)}\n'
+    if loss:
+        text += f'loss = "{loss}"   # one of: {", ".join(draft.system.losses)}\n'
+    shown = {a for name in draft.given for a in axes_of(draft.system, name)}
+    unseen = ", ".join(f"{n} = {v}" for n, v in draft.sizes.items() if n not in shown)
+    return text + (f"sizes = {{ {unseen} }}   # no tensor shows them\n" if unseen else "")
 
 
 def givens(draft: Draft) -> str:

@@ -154,3 +154,24 @@ def test_the_precision_of_the_library_is_restored() -> None:
     before = ctx.prec
     assert at_precision(lambda bits: ctx.prec, 200) == enclose(200)
     assert ctx.prec == before
+
+
+UNSEEN = """\
+[case]
+id = "c"
+[system.power]
+sizes = ["T"]
+positions = ["T"]
+tensors = { x = [] }
+equations = ["y = x^T"]
+[group.g]
+system = "power"
+x = "0.5"
+"""
+
+
+def test_a_size_that_only_an_equation_reads_must_be_known() -> None:
+    with pytest.raises(DeriveError, match="y: size T is unknown in group g"):
+        Values(load_text(UNSEEN).group("g")).quantity("y", {})
+    known = Values(load_text(UNSEEN + "sizes = { T = 3 }\n").group("g"))
+    assert floats(known, "y") == [0.125]

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from derive import topics
+from derive.building import build_system
 from derive.checks import numel
 from derive.checks.evidence import evidence_for
 from derive.errors import DeriveError
@@ -65,6 +66,33 @@ def test_a_system_of_ones_own_counts_its_tensors():
     found = evidence("count(W_x, W_h) = H*(D + H)", system)
     assert found.passed
     assert found.against == "numel of the torch tensors"
+
+
+def renamed(name, dims):
+    """Return a shipped system under a name, over sizes of other names."""
+    shipped = topics.load(name).default
+    shapes = {t.name: tuple(dims.get(d.name, d.name) for d in t.dims) for t in shipped.givens}
+    texts = [e.text for e in shipped.equations if e.tensor.name != "L"]
+    return build_system(name, tuple(dims.get(n, n) for n in shipped.dims), shapes, texts,
+                        targets=("y",), onehot=("Y",), initial=shipped.initial)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["gru", "lstm"])
+def test_a_name_alone_makes_no_module(name):
+    weights = {"W": ("K", "M"), "U": ("K", "K")}
+    text = "h[t,j] = tanh(sum(i, W[j,i]*x[t,i]) + sum(i, U[j,i]*h[t-1,i]))"
+    system = build_system(name, ("T", "M", "K"), {"x": ("T", "M"), **weights}, (text,))
+    found = evidence("count(W, U) = K*(M + K)", system)
+    assert found.passed
+    assert found.against == "numel of the torch tensors"
+
+
+@pytest.mark.parametrize("name", ["gru", "lstm"])
+def test_the_same_equations_over_other_sizes_are_no_module(name):
+    counted_there = "count(W_o, b_o) = K*(H + 1)"
+    assert evidence(counted_there, renamed(name, {"C": "K"})).against.endswith("torch tensors")
+    same = evidence(counted_there.replace("K", "C"), renamed(name, {}))
+    assert same.against == f"numel of torch.nn.{name.upper()}"
 
 
 def test_other_mathematics_beside_a_count_is_refused():

@@ -15,7 +15,7 @@ FINAL = "final"
 def resets() -> tuple[Claim, ...]:
     """Return how the candidates with the reset after and before the recurrent map differ.
 
-    The assumptions make the preactivations equal, and with them the candidates.
+    Where the preactivations agree, the candidates do: an assumption reaches into tanh.
     """
     s, difference = "gru_resets", "sum(j, W_hn[i,j]*(r[i] - r[j])*h_prev[j])"
     return (
@@ -25,16 +25,16 @@ def resets() -> tuple[Claim, ...]:
         claim("gru.resets-difference",
               f"after[i] - before[i] = {difference} - (1 - r[i])*b_hn[i]",
               "They differ by the inequality of the gates under the map, and by the bias", s),
-        claim("gru.resets-agree-where", "after[i] = before[i]",
+        claim("gru.resets-agree-where", "n_after[i] = n_before[i]",
               "At every point where that difference vanishes they agree", s,
               assumes=(f"b_hn[i] = {difference}/(1 - r[i])",)),
-        claim("gru.resets-agree-equal-gates", "after[i] = before[i]",
+        claim("gru.resets-agree-equal-gates", "n_after[i] = n_before[i]",
               "With one gate for all units and no recurrent bias they agree", s,
               assumes=("r[i] = c", "b_hn[i] = 0")),
-        claim("gru.resets-agree-from-zero", "after[i] = before[i]",
+        claim("gru.resets-agree-from-zero", "n_after[i] = n_before[i]",
               "From a zero state without recurrent bias they agree: such a test sees nothing", s,
               assumes=("h_prev[i] = 0", "b_hn[i] = 0")),
-        claim("gru.resets-from-zero-with-bias", "after[i] = before[i]",
+        claim("gru.resets-from-zero-with-bias", "n_after[i] = n_before[i]",
               "From a zero state with a recurrent bias they differ", s, expected="fails",
               assumes=("h_prev[i] = 0",), reason="one form puts the bias behind the reset gate"),
     )  # fmt: skip
@@ -79,4 +79,19 @@ def blends() -> tuple[Claim, ...]:
         claim("gru.opposite-blend-same-gate", "k[j] = z[j]*n[j] + (1 - z[j])*h_prev[j]",
               "With the same gate it is another", s, expected="fails",
               reason="the weights of candidate and memory are exchanged"),
+    )  # fmt: skip
+
+
+def programs() -> tuple[Claim, ...]:
+    """Return which of the forms torch.nn.GRUCell computes, run beside each."""
+    return (
+        claim("gru.program-resets-after", "", "PyTorch resets after the recurrent map", "",
+              probe="gru_cell.resets-after-affine-map"),
+        claim("gru.program-resets-before", "", "and not before it", "",
+              probe="gru_cell.resets-before-affine-map", expected="fails",
+              reason="the reset gate multiplies what the map returns, its bias included"),
+        claim("gru.program-update-writes", "",
+              "Its update gate keeps the memory: it does not write the candidate", "",
+              probe="gru_cell.update-gate-writes-candidate", expected="fails",
+              reason="where the gate is 1, the memory stays"),
     )  # fmt: skip

@@ -103,6 +103,21 @@ def reset_before_system() -> System:
     )
 
 
+def gates_system() -> System:
+    """Return the blend over a sequence with its preactivations given.
+
+    What is claimed holds for every way to compute them; nothing but the direct path is left.
+    """
+    return build_system(
+        "gru_gates",
+        ("T", "H"),
+        {"s_z": ("T", "H"), "s_n": ("T", "H"), "q": ()},
+        ("z[t,j] = sigmoid(s_z[t,j])", "n[t,j] = tanh(s_n[t,j])", CELL[-1]),
+        parameters=(),
+        meanings={**MEANINGS, "q": "a bound of the update gates"},
+    )
+
+
 def resets_system() -> System:
     """Return both candidates of one step, everything that they read an input of its own."""
     return build_system(

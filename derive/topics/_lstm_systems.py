@@ -125,6 +125,23 @@ def coupled_system() -> System:
     )
 
 
+def gates_system() -> System:
+    """Return the states over a sequence with the preactivations given.
+
+    What is claimed holds for every way to compute them; nothing but the direct path is left.
+    """
+    given = {f"s_{g}": ("T", "H") for g in GATES}
+    rules = {g: "tanh" if g == "g" else "sigmoid" for g in GATES}
+    return build_system(
+        "lstm_gates",
+        ("T", "H"),
+        given | {"q": ()},
+        (*(f"{g}[t,j] = {rule}(s_{g}[t,j])" for g, rule in rules.items()), *STATES),
+        parameters=(),
+        meanings={**MEANINGS, "q": "a bound of the forget gates"},
+    )
+
+
 def stacked_system() -> System:
     """Return one gate with one weight matrix over the previous state and the input, stacked.
 

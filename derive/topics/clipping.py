@@ -59,7 +59,7 @@ def topic() -> Topic:
         "clipping",
         "Gradient clipping",
         {"clip": clip_system()},
-        (*ideal(), *torchs(), *entrywise()),
+        (*ideal(), *torchs(), *entrywise(), *programs()),
         "Pascanu, Mikolov & Bengio (2013), section 3.2; torch.nn.utils",
     )
 
@@ -139,4 +139,38 @@ def entrywise() -> tuple[Claim, ...]:
         claim("clipping.entry-norm-at-most-c", "norm(e) <= c",
               "and does not bound the norm by c", s, assumes=POSITIVE, expected="fails",
               reason="sqrt(N) entries of size c are possible"),
+    )  # fmt: skip
+
+
+def programs() -> tuple[Claim, ...]:
+    """Return what torch's own functions do, run beside these definitions."""
+    norm, value = "clip_grad_norm", "clip_grad_value"
+    return (
+        claim("clipping.program", "", "PyTorch's clip multiplies by min(1, c/(norm + 1e-6)), the "
+              "norm over all parameters", "", probe=f"{norm}.equals-definition"),
+        claim("clipping.program-has-no-epsilon", "", "It does not divide by the norm alone", "",
+              probe=f"{norm}.has-no-epsilon", expected="fails",
+              reason="1e-6 is added to the norm"),
+        claim("clipping.program-direction", "", "It keeps the direction of the whole gradient", "",
+              probe=f"{norm}.keeps-direction"),
+        claim("clipping.program-returns", "", "It returns the norm before clipping", "",
+              probe=f"{norm}.returns-norm-before"),
+        claim("clipping.program-returns-after", "", "and not the norm after it", "",
+              probe=f"{norm}.returns-norm-after", expected="fails",
+              reason="the returned norm tells whether the gradient was clipped"),
+        claim("clipping.program-too-early", "", "Called before the backward pass it finds nothing",
+              "", probe=f"{norm}.returns-zero-before-backward"),
+        claim("clipping.program-shrinks-again", "", "A second call multiplies once more", "",
+              probe=f"{norm}.shrinks-again"),
+        claim("clipping.program-idempotent", "", "so that clipping twice is not clipping once", "",
+              probe=f"{norm}.is-idempotent", expected="fails",
+              reason="the norm lies below c by about 1e-6, and c/(norm + 1e-6) below 1"),
+        claim("clipping.program-entries", "", "clip_grad_value_ clips each entry by itself", "",
+              probe=f"{value}.is-elementwise"),
+        claim("clipping.program-entries-direction", "", "which does not keep the direction", "",
+              probe=f"{value}.keeps-direction", expected="fails",
+              reason="each entry is cut at c by itself"),
+        claim("clipping.program-entries-norm", "", "nor bound the norm by c", "",
+              probe=f"{value}.bounds-the-norm", expected="fails",
+              reason="N entries of size c have a norm of sqrt(N) c"),
     )  # fmt: skip

@@ -57,7 +57,7 @@ def topic() -> Topic:
         "counts",
         "Parameter counts",
         {SYSTEM: layers_system()},
-        (*plain(), *gated(), *wrong()),
+        (*plain(), *gated(), *wrong(), *programs()),
         "torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM, torch.nn.Linear, torch.nn.Embedding",
     )
 
@@ -123,4 +123,18 @@ def wrong() -> tuple[Claim, ...]:
         claim("counts.rnn-no-recurrence", f"{counted('RNN', 1)} = H*(D + 1)",
               "The recurrent weights count too", s, expected="fails",
               reason="W_h has H^2 entries"),
+    )  # fmt: skip
+
+
+def programs() -> tuple[Claim, ...]:
+    """Return how many numbers torch's modules hold when they are made."""
+    return (
+        *(
+            claim(f"counts.program-{name}", "", f"torch.nn.{name.upper()} holds two biases a gate",
+                  "", probe=f"numel.{name}")
+            for name in ("rnn", "gru", "lstm")
+        ),
+        claim("counts.program-lstm-one-bias", "", "torch.nn.LSTM does not hold one bias a gate",
+              "", probe="numel.lstm-with-one-bias", expected="fails",
+              reason="bias_ih and bias_hh are parameters of their own: 4H numbers more"),
     )  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from derive.claim import Claim
 from derive.topics import Topic, claim
+from derive.topics import _gru_bounds as bounds
 from derive.topics import _gru_forms as forms
 from derive.topics import _gru_sums as gradients
 from derive.topics import _gru_systems as systems
@@ -23,6 +24,7 @@ def topic() -> Topic:
             "gru": systems.gru_system(),
             "gru_cell": systems.cell_system(),
             "gru_reset_before": systems.reset_before_system(),
+            "gru_gates": systems.gates_system(),
             "gru_resets": systems.resets_system(),
             "gru_blends": systems.blends_system(),
         },
@@ -37,6 +39,10 @@ def topic() -> Topic:
             *forms.resets(),
             *forms.reset_before(),
             *forms.blends(),
+            *forms.programs(),
+            *bounds.gates(),
+            *bounds.states(),
+            *bounds.paths(),
         ),
         "Cho et al. (2014), arXiv:1406.1078; torch.nn.GRU",
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from derive.claim import Claim
 from derive.topics import Topic, claim
+from derive.topics import _lstm_bounds as bounds
 from derive.topics import _lstm_sums as gradients
 from derive.topics import _lstm_systems as systems
 from derive.topics._lstm_systems import GATES
@@ -23,6 +24,7 @@ def topic() -> Topic:
             "lstm_cell": systems.cell_system(),
             "lstm_peephole": systems.peephole_system(),
             "lstm_coupled": systems.coupled_system(),
+            "lstm_gates": systems.gates_system(),
             "lstm_stacked": systems.stacked_system(),
         },
         (
@@ -35,6 +37,10 @@ def topic() -> Topic:
             *gradients.sums(),
             *stacked(),
             *variants(),
+            *programs(),
+            *bounds.gates(),
+            *bounds.states(),
+            *bounds.paths(),
         ),
         "Hochreiter & Schmidhuber (1997); Gers et al. (2000, 2002); torch.nn.LSTM",
     )
@@ -213,4 +219,17 @@ def variants() -> tuple[Claim, ...]:
         claim("lstm.coupled-forget-signal",
               "dL/dW_hf = sum(t, (g_c[t]*(c[t-1] - g[t])*f[t]*(1 - f[t])).T @ h[t-1])",
               "and its weights see both ends of the blend", c, "final"),
+    )  # fmt: skip
+
+
+def programs() -> tuple[Claim, ...]:
+    """Return what torch.nn.LSTMCell computes, run beside these equations."""
+    return (
+        claim("lstm.program", "", "PyTorch's cell makes the plain update, its gates stacked as "
+              "i, f, g, o", "", probe="lstm_cell.follows-the-plain-update"),
+        claim("lstm.program-order", "", "and not as i, f, o, g", "",
+              probe="lstm_cell.stacks-output-before-candidate", expected="fails",
+              reason="the candidate stands third"),
+        claim("lstm.program-biases", "", "Its two biases act as their sum", "",
+              probe="lstm_cell.two-biases-add"),
     )  # fmt: skip

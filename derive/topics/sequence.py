@@ -155,7 +155,7 @@ def topic() -> Topic:
             "bidirectional": bidirectional(),
             "rnn_masked": padded(),
         },
-        (*language(), *wirings(), *decoder(), *directions(), *padding()),
+        (*language(), *wirings(), *decoder(), *directions(), *padding(), *programs()),
         "Goodfellow, Bengio & Courville (2016), sections 10.2 to 10.4; Sutskever, Vinyals & Le "
         "(2014); torch.nn.RNN",
     )
@@ -281,4 +281,20 @@ def padding() -> tuple[Claim, ...]:
               "Pads that are processed as inputs change the last state", s, "final",
               assumes=("m[k] = 1",), expected="fails",
               reason="the recurrence updates its state at every position"),
+    )  # fmt: skip
+
+
+def programs() -> tuple[Claim, ...]:
+    """Return what torch's recurrent modules do with pads."""
+    packed = "pack_padded_sequence"
+    return (
+        claim("sequence.program-packed", "",
+              "Packed, the final state is that of each sequence alone", "",
+              probe=f"{packed}.gives-last-true-state"),
+        claim("sequence.program-last-true-step", "",
+              "and so is the output read at the last true step", "",
+              probe=f"{packed}.reading-at-last-true-step"),
+        claim("sequence.program-pads", "", "Pads that are processed change the final state", "",
+              probe=f"{packed}.padding-is-harmless", expected="fails",
+              reason="the cell updates its state on pads"),
     )  # fmt: skip
