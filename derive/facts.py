@@ -221,8 +221,10 @@ def sums_in(expr: Expr) -> Iterator[Expr]:
 
 
 def is_sum(expr: Expr) -> bool:
-    """Tell whether an expression is a sum, of two or of many."""
-    return bool(expr.is_Add) or kind(expr) == "Sum"
+    """Tell whether an expression is a sum, of two or of many, that no split into cases changes."""
+    if not (expr.is_Add or kind(expr) == "Sum"):
+        return False
+    return not any(kind(n) in NAMES for n in walk(expr))
 
 
 def binomials(algebra: Algebra, term: Term) -> Iterator[Fact]:

@@ -298,6 +298,18 @@ class Functions:
             )  # fmt: skip
         return poly
 
+    def known_argument(self, function: str, x: Rational) -> Rational:
+        """Return an argument of the same function that equals x, written otherwise, else x.
+
+        Only inverses make that possible: polynomials are equal if they read the same.
+        """
+        degrees = () if x.poly.is_zero() else x.poly.degrees()
+        if any(degrees[p] for p in self.inverted if degrees):
+            for key, place in list(self.made.items()):
+                if key[0] == function and (x - self.arguments[place]).is_zero:
+                    return self.arguments[place]
+        return x
+
     def reduced(self, poly: flint.fmpq_mpoly, place: int) -> flint.fmpq_mpoly:
         """Replace the square of one generator by what it is."""
         if poly.is_zero() or poly.degrees()[place] < 2:
@@ -319,7 +331,7 @@ class Functions:
             turned: Rational = MIRRORS[function](self.apply(function, self.zero - x), self)
             return turned
         if function != "log":
-            key = (function, str(x.poly))
+            key = (function, str(self.known_argument(function, x).poly))
             self.arguments[self.place(key)] = x
             if function in ("sqrt", "abs", "step"):
                 self.kinked = True

@@ -1,7 +1,5 @@
 """Wrong variants of every claim: all refuted, none undecided, none proved that is false."""
 
-from collections import Counter
-
 import pytest
 
 from derive import topics
@@ -23,7 +21,6 @@ EQUIVALENT = {
     "dh[t]/dh[s] = prod(k=s+1..t, W_h) for s <= t": "equal factors commute",
     "dh[t]/dh[s] = prod(k=s+1..t, f[k]) for s <= t": "numbers commute",
 }
-SEEN: Counter[str] = Counter()
 # every variant for three topics; a sample of each claim's for the others, to keep the suite short
 WHOLE, SAMPLE = {"rnn", "softmax_ce", "bptt"}, 3
 
@@ -42,7 +39,6 @@ def test_every_variant_is_refuted_or_equivalent(topic, claim):
     system = topic.system_of(claim)
     for edit in variants(topic, claim):
         outcome = equivalent_or_false(system, edit.text)
-        SEEN[outcome] += 1
         if outcome == "refuted" and topic.name in WHOLE:
             assert not proved(system, edit.text)
         if claim_is_inequality(system, claim):
@@ -70,9 +66,8 @@ def claim_is_inequality(system, claim):
 
 
 def test_there_are_enough_variants():
-    if not SEEN:
-        pytest.skip("run with the variants of this file")
-    assert SEEN["refuted"] >= 200
+    whole = [(t, c) for t, c in CLAIMS if t.name in WHOLE]
+    assert sum(len(variants(t, c)) for t, c in whole) >= 500
 
 
 def test_neither_prover_proves_a_refuted_variant():

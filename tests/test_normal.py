@@ -5,12 +5,12 @@ import sys
 
 import pytest
 from evaluators import Values, of_expression, of_normal_form
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given, reject, settings
 from hypothesis import strategies as st
 
 from derive.engine import algebra_of
 from derive.lower import lower
-from derive.normal import Normalizer
+from derive.normal import Normalizer, UndecidedError
 from derive.prove import prove
 from derive.ranges import context_edges
 from derive.statement import read_statement
@@ -70,7 +70,10 @@ def normal_form(identity):
 @given(expression(), st.integers(0, 10**6))
 def test_normalising_keeps_the_value(text, seed):
     identity = read_statement(SYSTEM, f"{text} = h[t,i]*0 + y[i]*0 + g_z[t,i]")
-    terms = normal_form(identity)
+    try:
+        terms = normal_form(identity)
+    except UndecidedError:
+        reject()  # powers of sums of powers pass the limit, which another test is about
     for sizes in ({"T": 1, "H": 2}, {"T": 2, "H": 3}, {"T": 4, "H": 1}):
         sizes = {"D": 1, "C": 1, **sizes}
         values = Values(SYSTEM, sizes, seed)
