@@ -23,7 +23,7 @@ from derive.errors import DeriveError
 from derive.explicit import Dual, Explicit
 from derive.index import Expr
 from derive.instances import Env, instances
-from derive.nodes import kind, tensor_name, walk
+from derive.nodes import kind, walk
 from derive.statement import Identity
 
 BATCHES, SAMPLES = 32, 8000
@@ -181,7 +181,7 @@ def reachable(system: System, sizes: Mapping[str, int], seed: int,
         givens = random_givens(system, sizes, seed, attempt=attempt)
         for name in system.variances:
             givens[name] = np.abs(givens[name])
-        for name in fourth_moments(system):
+        for name in system.fourths:
             givens[name] = givens[name] + WIDE  # at least what variance and skewness need
         samples = Samples(system, sizes, givens, seed)
         samples.world = world = Sampled(system, sizes, samples, fixed)
@@ -195,12 +195,6 @@ def reachable(system: System, sizes: Mapping[str, int], seed: int,
         except DeriveError:
             continue
     return None
-
-
-def fourth_moments(system: System) -> set[str]:
-    """Return the names of the given tensors that are fourth moments."""
-    named = (n for r in system.random.values() if r.fourth is not None for n in walk(r.fourth))
-    return {name for n in named if (name := tensor_name(n)) is not None}
 
 
 def holds(world: Explicit, assumed: Identity, sizes: Mapping[str, int]) -> bool:

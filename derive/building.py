@@ -10,7 +10,7 @@ from derive.elaborate import Elaborator
 from derive.equation import Equation, Moments, System, moment_indices
 from derive.errors import DeriveError, nearest
 from derive.index import Dim, Expr, Tensor, affine
-from derive.nodes import entry_indices, tensor_name
+from derive.nodes import entry_indices, kind, tensor_name, walk
 from derive.parse import parse_expression, parse_statement
 from derive.scope import Scope, free_names
 
@@ -275,6 +275,9 @@ class _Builder:
         tensor = self.tensors[name]
         env = {n: (elaborator.fresh(n), d) for n, d in zip(names, tensor.dims, strict=True)}
         rhs = elaborator.scalar(statement.rhs, env)
+        if any(kind(n) == "Expect" for n in walk(rhs)):
+            message = f"{self.name}: an expected value stands in statements, not in equations"
+            raise DeriveError(message, text=text, at=statement.rhs.span[0])
         return Equation(tensor, tuple(env[n][0] for n in names), rhs, text)
 
     def fill_initial(self, initial: dict[str, str]) -> None:
@@ -331,6 +334,26 @@ class _Builder:
                 )
             read = {m: self.moment(name, text) for m, text in moments.items()}
             self.random[name] = Moments(**read)
+        for name, declared in self.random.items():
+            self.check_moments(name, declared)
+
+    def check_moments(self, name: str, moments: Moments) -> None:
+        """Refuse moments that no independent entries have, or that are random themselves."""
+        given = (moments.mean, moments.variance, moments.third, moments.fourth)
+        names = {str(tensor_name(n)) for m in given if m is not None for n in walk(m)}
+        if names & set(self.random):
+            raise DeriveError(f"{self.name}: a moment of {name} reads random "
+                              f"{sorted(names & set(self.random))[0]}")  # fmt: skip
+        if self.tensors[name].onehot:
+            raise DeriveError(f"{self.name}: {name} is one-hot: its entries are not independent")
+        spread, fourth = moments.variance, moments.fourth
+        low = spread**2 if spread is not None and spread.is_Rational else 0
+        impossible = (spread is not None and spread.is_Rational and spread < 0) or (
+            fourth is not None and fourth.is_Rational and fourth < low
+        )
+        if impossible:
+            hint = "a variance is at least 0, a fourth moment at least its square"
+            raise DeriveError(f"{self.name}: no distribution has the moments of {name}", hint=hint)
 
     def moment(self, name: str, text: str) -> Expr:
         """Read a moment: a number, or a given scalar or tensor of the shape of ``name``."""

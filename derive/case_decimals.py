@@ -59,6 +59,10 @@ def dyadic(exact: arb) -> Fraction:
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
+MAX_DECIMALS, LARGEST_POWER = 400, 3000
+LARGEST = 10**LARGEST_POWER
+
+
 def at_precision(value: Value, bits: int) -> Enclosure | None:
     """Evaluate at a precision; the global precision of python-flint is restored."""
     before = ctx.prec
@@ -75,6 +79,9 @@ def decimal_text(value: Fraction, decimals: int) -> str:
     >>> decimal_text(Fraction(-1, 3), 4)
     '-0.3333'
     """
+    if decimals > MAX_DECIMALS or abs(value) >= LARGEST:
+        raise DeriveError(f"a number below 10^{LARGEST_POWER} in size is printed to at most "
+                          f"{MAX_DECIMALS} decimals")  # fmt: skip
     scaled = floor(abs(value) * 10**decimals + Fraction(1, 2))
     digits = str(scaled).rjust(decimals + 1, "0")
     cut = len(digits) - decimals

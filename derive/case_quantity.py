@@ -31,6 +31,8 @@ Fixed = sp.Function("Fixed")
 Lowest = sp.Function("Lowest")
 """``Lowest(x, k, first, last)``: the least x for k from first to last."""
 Highest = sp.Function("Highest")
+SLOPELESS = (*S.QUANTITY_CALLS, "detach", "E", "Var", "Cov")
+"""What may not stand inside of ``fixed``."""
 NEWTON_WORK = 2000
 """Evaluations of f that an enclosure may take."""
 
@@ -67,7 +69,7 @@ class QuantityReader(Elaborator):
         ends = [self.end(unknown.first), self.end(unknown.last)]
         for inner in S.descend(node.args[1]):
             # the slope by the unknown would be lost in them, and with it the proof
-            if isinstance(inner, S.Call) and inner.func in (*S.QUANTITY_CALLS, "detach"):
+            if isinstance(inner, S.Call) and inner.func in SLOPELESS:
                 raise self.fail(inner, f"{inner.func} has no slope inside of fixed(...)",
                                 "name the inner part as an equation of a [system]")  # fmt: skip
         symbol = sp.Symbol(unknown.name)

@@ -21,6 +21,7 @@ from derive.explicit import Dual, Entry, Explicit
 from derive.index import Expr
 from derive.instances import Env
 from derive.nodes import kind, rebuild, tensor_name
+from derive.rings import check_argument
 
 Number = fmpq | arb
 
@@ -61,6 +62,7 @@ class Mixed:
         if function == "step":
             return fmpq(x >= 0) if x >= 0 or x < 0 else arb(0.5, 0.5)
         ball = arb(x)
+        check_argument(function, ball)
         if function == "sigmoid":
             return 1 / (1 + (-ball).exp())
         value: arb = getattr(ball, function)()

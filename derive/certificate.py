@@ -16,7 +16,7 @@ from derive.facts import Fact, binomials, one_of, ranges_of
 from derive.lp import combine
 from derive.naming import opened
 from derive.normal import NormalForm, Normalizer, UndecidedError
-from derive.signs import at_least_zero, term_above_zero, term_at_least_zero
+from derive.signs import above_zero, at_least_zero, term_above_zero, term_at_least_zero
 from derive.terms import Atom, Ix, Key, Term, canonical_key, multiply, renamed, substitute
 
 MAX_ITEMS, MAX_TERMS, MAX_STEPS = 300, 60, 1500
@@ -64,6 +64,7 @@ def certify(
     strict: bool = False,
     end: float = float("inf"),
     rows: int = len(SCHEDULE),
+    nonzero: frozenset[str] = frozenset(),
 ) -> Certificate | None:
     """Search for a certificate that a normal form is not negative (or above zero).
 
@@ -74,15 +75,16 @@ def certify(
         strict: Whether it must be above zero.
         end: Clock time (`time.perf_counter`) after which it looks no deeper.
         rows: How far down the schedule it goes.
+        nonzero: Names of atoms that are written denominators (`facts.written_denominators`).
     """
     if not gap:
         return None if strict else Certificate(())
-    gap = cleared(normalizer, gap)
+    gap = cleared(normalizer, gap, nonzero)
     if len(gap) > MAX_TERMS:
         return None
     dens = dict.fromkeys(a for t in gap.values() for a in t.factors if a[0].startswith("den:"))
     shares = (fact for den in dens for fact in one_of(normalizer.algebra, den))
-    search = _Search(normalizer, (*facts, *shares), end)
+    search = _Search(normalizer, (*facts, *shares), end, nonzero - bases(gap))
     for most, rounds in SCHEDULE[:rows]:
         if time.perf_counter() > end:
             continue
@@ -112,17 +114,23 @@ def _certify(search: _Search, gap: NormalForm, strict: bool, rounds: int) -> Cer
     return None
 
 
-def cleared(normalizer: Normalizer, gap: NormalForm) -> NormalForm:
-    """Multiply denominators out that are never negative (and not zero, as they are denominators).
+def cleared(normalizer: Normalizer, gap: NormalForm, nonzero: frozenset[str]) -> NormalForm:
+    """Multiply denominators out that are never negative, and not zero.
 
-    A form is as positive as its product with a positive number.
+    A form is as positive as its product with a positive number. An inverse that is no written
+    denominator (a power of unknown length taken apart, a sum that may be empty) may be of zero.
     """
     algebra = normalizer.algebra
+    certain = nonzero - bases(gap)
     lowest: dict[Atom, int] = {}
     for term in gap.values():
         for atom, power in term.factors.items():
-            bound = any(b in term.bound for b, _ in atom[1])
-            if power < 0 and not bound and at_least_zero(algebra, atom):
+            if power >= 0 or any(b in term.bound for b, _ in atom[1]):
+                continue
+            positive = above_zero(algebra, atom) or (
+                atom[0] in certain and at_least_zero(algebra, atom)
+            )
+            if positive:
                 lowest[atom] = min(power, lowest.get(atom, 0))
     if not lowest:
         return gap
@@ -133,6 +141,11 @@ def cleared(normalizer: Normalizer, gap: NormalForm) -> NormalForm:
             whole.times(atom, -power)
         parts += opened(whole)
     return normalizer.normal(parts)
+
+
+def bases(form: NormalForm) -> set[str]:
+    """Return the names of the bases of powers of unknown length."""
+    return {a[0][2:] for t in form.values() for a in t.factors if a[0].startswith("^:")}
 
 
 def adds_up(certificate: Certificate, gap: NormalForm) -> bool:
@@ -152,9 +165,10 @@ Instances = tuple[tuple[Fact, dict[str, Ix]], ...]
 class _Search:
     """Proposes products around the monomials of a difference."""
 
-    def __init__(self, normalizer: Normalizer, facts: Sequence[Fact], end: float):
+    def __init__(self, normalizer: Normalizer, facts: Sequence[Fact], end: float,
+                 nonzero: frozenset[str]):  # fmt: skip
         self.normalizer, self.facts = normalizer, list(facts)
-        self.most, self.steps, self.end = 1, 0, end
+        self.most, self.steps, self.end, self.nonzero = 1, 0, end, nonzero
         self.items: list[Item] = []
         self.proposed: set[Key] = set()
         self.contents: dict[object, int] = {}
@@ -229,6 +243,13 @@ class _Search:
                 return False
         return True
 
+    def defined(self, term: Term) -> bool:
+        """Tell whether a monomial has a value wherever the statement has: it divides by no zero."""
+        return all(
+            power > 0 or atom[0] in self.nonzero or above_zero(self.normalizer.algebra, atom)
+            for atom, power in term.factors.items()
+        )
+
     def product_key(self, base: Term, chosen: Instances) -> Key:
         """Return a key that is equal for products of the same instances and rest."""
         whole = base.copy()
@@ -246,7 +267,7 @@ class _Search:
         """Normalise one product and keep it, if it is not negative."""
         base = rest.copy()
         base.coef, base.closed = Fraction(1), None
-        if not term_at_least_zero(self.normalizer.algebra, base):
+        if not (term_at_least_zero(self.normalizer.algebra, base) and self.defined(base)):
             return
         product = self.product_key(base, chosen)
         if product in self.proposed:
@@ -286,6 +307,8 @@ def divide(term: Term, head: Term, params: frozenset[str]) -> Iterator[tuple[dic
     guards, and may not be left in the quotient.
     """
     for found in _matches(list(head.factors.items()), term, params | set(head.bound), {}):
+        if not set(head.bound) <= set(found):
+            continue  # a name that stands in no factor is one that nothing divides
         bound = {found[b][0]: head.bound[b] for b in head.bound}
         if any(term.bound.get(b) != d for b, d in bound.items()) or len(bound) != len(head.bound):
             continue

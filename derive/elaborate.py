@@ -162,6 +162,9 @@ class Elaborator(BinderReader):
         if exponent.is_Rational:
             if abs(exponent) > 64:
                 raise self.fail(node.right, f"exponents go to 64; found {exponent}")
+            if exponent.q > 2:
+                message = f"an exponent is a whole number or a half; found {exponent}"
+                raise self.fail(node.right, message, "write exp(1/3*log(x)) for other roots")
             return Val(base.axes, lambda i: self.raised(node, base.build(i), exponent), base.turned)
         return Val(base.axes, lambda i: Power(base.build(i), exponent), base.turned)
 
@@ -170,6 +173,8 @@ class Elaborator(BinderReader):
         bits = (int(base.p) * int(base.q)).bit_length() if base.is_Rational else 0
         if bits * abs(exponent) > MAX_BITS:
             raise self.fail(node, "this power is a number of thousands of digits")
+        if exponent.q == 2:  # SymPy would rewrite the root of a square
+            return TABLE["sqrt"](base) ** int(exponent.p)
         reached = degree(base) * abs(exponent)
         if reached > MAX_DEGREE:
             raise self.fail(node, f"powers of powers reach degree {reached}; at most {MAX_DEGREE}")

@@ -147,6 +147,12 @@ class System:
         return frozenset(n for n in names if n is not None)
 
     @cached_property
+    def fourths(self) -> frozenset[str]:
+        """The given tensors that are fourth central moments."""
+        named = (n for r in self.random.values() if r.fourth is not None for n in walk(r.fourth))
+        return frozenset(name for n in named if (name := tensor_name(n)) is not None)
+
+    @cached_property
     def by_name(self) -> dict[str, Equation]:
         """The equation of each state."""
         return {e.tensor.name: e for e in self.equations}

@@ -12,14 +12,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 
 from derive.abstract import NAMED
 from derive.algebra import Algebra
-from derive.equation import Moments, moment_indices
+from derive.equation import Moments, System, moment_indices
 from derive.index import Expr
 from derive.naming import Frame
+from derive.nodes import tensor_name
 from derive.normal import UndecidedError
-from derive.support import _upstream
 from derive.terms import Atom, Ix, Term, multiply, renamed
 
 MAX_DEGREE = 6
@@ -129,10 +130,25 @@ def check_fixed(algebra: Algebra, atom: Atom) -> None:
             waiting += [a[0] for t in named.terms for a in t.factors]
         parts = {"g": ["L", tail], "d": tail.split("/"), "^": [tail]}.get(head, [name])
         for part in parts:
-            upstream = _upstream(algebra.system).get(part, frozenset())
+            upstream = computed_from(algebra.system).get(part, frozenset())
             if upstream & random:
                 what = f"a function of {part}" if ":" in atom[0] else part
                 raise UndecidedError(
                     f"E(...) of {what}, which depends on random {sorted(upstream & random)[0]} and "
                     "is no polynomial in its entries"
                 )
+
+
+@lru_cache(maxsize=64)
+def computed_from(system: System) -> dict[str, frozenset[str]]:
+    """Return what each tensor's value is computed from, itself included, detached reads too."""
+    reads = {e.tensor.name: {str(tensor_name(r)) for r in e.reads}
+             for e in (*system.equations, *system.derived)}  # fmt: skip
+    found = {n: {n} for n in {*system.tensors, *reads}}
+    grown = True
+    while grown:
+        sizes = [len(f) for f in found.values()]
+        for name, names in reads.items():
+            found[name].update(*(found.get(n, {n}) for n in names))
+        grown = sizes != [len(f) for f in found.values()]
+    return {n: frozenset(f) for n, f in found.items()}

@@ -31,7 +31,7 @@ Partials = dict[Entry, Element]
 Dual = tuple[Element, Partials]
 
 
-MAX_ENTRIES = 200_000
+MAX_ENTRIES, MAX_FACTORS = 200_000, 20_000
 
 
 class Explicit:
@@ -310,6 +310,11 @@ def _matrix_product(world: Explicit, expr: Expr, env: Env) -> Dual:
     a, b = world.index(first, env), world.index(last, env)
     step = 1 if kind(expr) == "Product" else -1
     positions = range(a, b + step, step)
+    count = (b - a) * step + 1
+    if not 0 <= count <= MAX_FACTORS:
+        raise DeriveError(
+            f"a product from {a} to {b} has {count} factors; 0 to {MAX_FACTORS} can be multiplied"
+        )
     at_row, at_col = world.index(i, env), world.index(j, env)
     size = world.index(side, env)
     line: list[Dual] = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from derive.certificate import SCHEDULE, certify
-from derive.facts import Fact, all_assumed, squares
+from derive.certificate import SCHEDULE, Certificate, certify
+from derive.facts import Fact, all_assumed, squares, written_denominators
 from derive.index import Expr
 from derive.lower import lower
 from derive.normal import NormalForm
@@ -21,6 +21,7 @@ class InequalityAttempt(_Attempt):
     def __init__(self, identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]):
         super().__init__(identity, assumes, using)
         self.rows = len(SCHEDULE)
+        self.nonzero = written_denominators(self.algebra, identity)
         self.facts = (
             *self.facts,
             *(
@@ -69,10 +70,13 @@ class InequalityAttempt(_Attempt):
 
     def settled(self, left: NormalForm) -> tuple[str, str] | None:
         """Tell how a normal form of the difference proves the statement, if it does."""
-        found = certify(
-            self.normalizer, left, self.facts, self.identity.strict, self.end, self.rows
-        )
+        found = self.certified(left)
         return None if found is None else ("inequality", found.why)
+
+    def certified(self, form: NormalForm, more: tuple[Fact, ...] = ()) -> Certificate | None:
+        """Search for a certificate of a normal form from what is known, and more."""
+        return certify(self.normalizer, form, (*more, *self.facts), self.identity.strict, self.end,
+                       self.rows, self.nonzero)  # fmt: skip
 
     def by_induction(self) -> tuple[str, str] | None:
         """Try each free position, upward and downward."""
@@ -94,8 +98,8 @@ class InequalityAttempt(_Attempt):
         edges = move(self.edges, symbol.name, start)
         if not Closure([*self.algebra.edges(), *edges]).consistent:
             return None
-        base = self.reduce(env, edges, unfold=lambda a: bool(a[1]) and start in a[1])
-        if certify(self.normalizer, base, self.facts, self.identity.strict, self.end) is None:
+        base = self.reduce(env, edges, unfold=lambda a: bool(a[1]) and a[1][0] == start)
+        if self.certified(base) is None:
             return None
         return self.step_from(symbol, start, direction)
 
@@ -111,12 +115,10 @@ class InequalityAttempt(_Attempt):
         now = lower(self.algebra, self.identity.gap, self.env, dict(here))
         active = {(n, 0), (n, direction)} if direction == -1 else {(n, 1)}
         left = self.reduce({**self.env, symbol: (n, direction)}, edges, (),
-                           lambda a: bool(a[1]) and bool(active & set(a[1])))  # fmt: skip
+                           lambda a: bool(a[1]) and a[1][0] in active)  # fmt: skip
         self.residual = len(left)
         # the hypothesis is taken to the same names as the step
         form = self.normalizer.normal(now)
         hypothesis = Fact(tuple(form.values()), "the inequality one position before")
-        found = certify(
-            self.normalizer, left, (hypothesis, *self.facts), self.identity.strict, self.end
-        )
+        found = self.certified(left, (hypothesis,))
         return None if found is None else found.why

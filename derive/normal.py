@@ -7,6 +7,7 @@ boundary terms), fold denominators, name bound indices canonically, collect.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -82,6 +83,7 @@ class Normalizer:
         self.edges = [*algebra.edges(), *edges]
         self.context = Closure(self.edges)
         self.rules_used: set[str] = set()
+        self.end = float("inf")
         self.names_rewritten = frozenset(r.name for r in self.rewrites)
         self.inside: dict[Atom, list[Term] | None] = {}
 
@@ -97,6 +99,8 @@ class Normalizer:
             steps += 1
             if steps > MAX_TERMS:
                 raise UndecidedError(f"the normal form grew past {MAX_TERMS} terms")
+            if steps % 64 == 0 and time.perf_counter() > self.end:
+                raise UndecidedError("the search for a certificate took too long")
             term = stack.pop()
             if not term.coef:
                 continue

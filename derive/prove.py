@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterable
 from derive.algebra import Algebra
 from derive.certificate import certify
 from derive.engine import algebra_of
-from derive.facts import Case, Fact, all_assumed, cases_of, kinks, signs_of
+from derive.expect import computed_from
+from derive.facts import (
+    Case,
+    Fact,
+    all_assumed,
+    cases_of,
+    kinks,
+    signs_of,
+    written_denominators,
+)
 from derive.index import Expr
 from derive.lemmas import lemmas_at, rewrite_of
 from derive.lower import lower
@@ -48,6 +57,8 @@ def prove(
            identity.conditions, assumes, tuple(u.text for u in using))  # fmt: skip
     if key not in _proofs:
         check_ranges(identity)
+        for text in assumes:
+            check_ranges(read_statement(identity.system, text))
         _proofs[key] = _prove(identity, assumes, using)
     return _proofs[key]
 
@@ -59,11 +70,10 @@ _proofs: dict[tuple[object, ...], Proof] = {}
 def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]) -> Proof:
     """Try each kind of proof in turn."""
     start = time.perf_counter()
-    attempt = _Attempt(identity, assumes, using)
-    if identity.relation != "=":
-        from derive.inequality import InequalityAttempt
-
-        attempt = InequalityAttempt(identity, assumes, using)
+    try:
+        attempt = _attempt(identity, assumes, using)
+    except UndecidedError as gave_up:
+        return Proof(False, "", gave_up.message, 0, time.perf_counter() - start, ())
     for method in attempt.methods():
         try:
             found = method()
@@ -77,6 +87,15 @@ def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, 
     reason = attempt.reason or f"{attempt.residual} terms of the difference remain"
     return Proof(False, "", reason, attempt.size, time.perf_counter() - start,
                  tuple(sorted(attempt.rules)), attempt.residual)  # fmt: skip
+
+
+def _attempt(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]) -> _Attempt:
+    """Return the attempt at an equation or an inequality."""
+    if identity.relation == "=":
+        return _Attempt(identity, assumes, using)
+    from derive.inequality import InequalityAttempt
+
+    return InequalityAttempt(identity, assumes, using)
 
 
 class _Attempt:
@@ -95,8 +114,10 @@ class _Attempt:
             fact for a in stated if a.relation != "="
             for fact in all_assumed(self.algebra, a, identity)
         )  # fmt: skip
+        self.nonzero = written_denominators(self.algebra, identity) if self.facts else frozenset()
+        check_power_bases(identity, stated)
         self.assumed_at = {s.name for a in stated for s, _ in a.free}
-        self.using = using
+        self.using = tuple(u for u in using if u.relation == "=")  # an inequality rewrites nothing
         self.env: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
         self.rules: set[str] = set()
         self.size, self.residual, self.reason = 0, 0, ""
@@ -124,6 +145,8 @@ class _Attempt:
         normalizer = Normalizer(self.algebra, edges, (*self.assumed, *rewrites), unfold)
         folds = sum(map(len, self.algebra.folds.values()))
         self.normalizer = normalizer
+        if self.identity.relation != "=":
+            normalizer.end = self.end + MAX_SECONDS
         out = normalizer.normal(self.difference(env, edges))
         if out and sum(map(len, self.algebra.folds.values())) != folds:
             # a denominator was named on the way: fold its sum everywhere
@@ -215,7 +238,8 @@ class _Attempt:
         """Tell whether a fact has a certificate from what is known."""
         normalizer = Normalizer(self.algebra, self.edges, self.assumed)
         form = normalizer.normal(renamed(t) for t in fact.terms)
-        return certify(normalizer, form, self.facts, fact.strict, self.end, 1) is not None
+        found = certify(normalizer, form, self.facts, fact.strict, self.end, 1, self.nonzero)
+        return found is not None
 
     def outermost(self, terms: NormalForm) -> set[Atom]:
         """Return the recurrent atoms to unfold next: latest forward, earliest adjoint."""
@@ -314,6 +338,27 @@ class _Attempt:
         params = frozenset(b for b, _ in places) & {s.name for s, _ in self.identity.free} - {at[0]}
         conditions = [((a, 0), (b, c)) for (a, b), c in edges if {a, b} & (params | {at[0]})]
         return Rewrite(name, places, params, tuple(right), tuple(conditions))
+
+
+def check_power_bases(identity: Identity, stated: list[Identity]) -> None:
+    """Refuse an assumed value of the base of a power of unknown length, unless it is not zero.
+
+    Powers are taken apart as w^(a+c) = w^a w^c, which holds at w = 0 only as an identity in w.
+
+    Raises:
+        UndecidedError: Naming the base.
+    """
+    sides = (identity.lhs, identity.rhs)
+    bases = [n.args[0] for side in sides for n in walk(side) if kind(n) == "Power"]
+    if any(base == 0 for base in bases):
+        raise UndecidedError("a power of zero of unknown length: it is 1 at length 0")
+    names = {str(tensor_name(n)) for base in bases for n in walk(base)} - {"None"}
+    computed = computed_from(identity.system)
+    under = names.union(*(computed.get(n, frozenset()) for n in names))
+    for assumed in stated:
+        fixed = assumed.relation == "=" and str(tensor_name(assumed.lhs)) in under
+        if fixed and not (assumed.rhs.is_Rational and assumed.rhs != 0):
+            raise UndecidedError(f"{assumed.text!r} may make the base of a power zero")
 
 
 def move(edges: Edges, name: str, to: Ix) -> Edges:

@@ -29,6 +29,8 @@ DRAWS = 2
 """How many points are tried at each size: an equation that fails, fails almost everywhere."""
 WIDE_DRAWS = 24
 """An inequality fails on one side only, and a point must satisfy what is assumed: more points."""
+WIDE_FOURTH = 10_000
+"""What a fourth moment is above: more than any drawn variance and skewness need."""
 SCALES = (Fraction(1), Fraction(4), Fraction(1, 4), Fraction(16))
 
 
@@ -79,7 +81,7 @@ class Values:
             rng = random.Random(f"{self.seed}:{name}:{index}")
             value = Fraction(rng.choice([-1, 1]) * rng.randint(11, 97), 100) * self.scale(name)
             if name in self.system.variances:
-                value = abs(value)
+                value = abs(value) + (WIDE_FOURTH if name in self.system.fourths else 0)
         self.used.setdefault(name, {})[index] = value
         return value
 
@@ -130,7 +132,8 @@ def at_point(
             pair = sides(worlds.at(env), identity, env)
             if pair is None or not contradicts(identity.relation, *pair):
                 continue
-            if all(satisfied(a, worlds.at(env), env, sizes) for a in wanted):
+            own = {s: env[s] for s, d in identity.free if d.ordered}
+            if all(satisfied(a, worlds.at(env), own, sizes) for a in wanted):
                 return _found(identity, sizes, env, pair, values)
     finally:
         flint.ctx.prec = old
@@ -149,14 +152,14 @@ def contradicts(relation: str, left: flint.arb, right: flint.arb) -> bool:
 def satisfied(assumed: Identity, world: Explicit, env: Env, sizes: Mapping[str, int]) -> bool:
     """Tell whether an assumed inequality certainly holds wherever it speaks.
 
-    An index that it shares with the claim is the claim's own.
+    A position that it shares with the claim is the claim's own (``env`` holds those).
     """
     opposite = {"<=": ">", "<": ">=", ">=": "<", ">": "<="}[assumed.relation]
     for here in instances(assumed, sizes):
         if any(env.get(s, i) != i for s, i in here.items()):
             continue
         pair = sides(world, assumed, here)
-        if pair is not None and not contradicts(opposite, *pair):
+        if pair is None or not contradicts(opposite, *pair):
             return False
     return True
 

@@ -67,6 +67,21 @@ class Ring(Protocol):
 Given = Callable[[str, tuple[int, ...]], Fraction]
 
 
+LARGEST = 10**6
+"""Largest argument of a function that is computed through exponentials."""
+
+
+def check_argument(function: str, x: flint.arb) -> None:
+    """Refuse an argument whose exponential has millions of digits.
+
+    Raises:
+        DeriveError: Naming the function.
+    """
+    if function in ("exp", "tanh", "sigmoid") and not abs(x) < LARGEST:
+        raise DeriveError(f"the argument of {function} is {x.str(6, radius=False)}: below "
+                          f"{LARGEST} in size can be computed")  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Balls:
     """Ball arithmetic (python-flint arb) at given rational values.
@@ -99,6 +114,7 @@ class Balls:
 
     def apply(self, function: str, x: flint.arb) -> flint.arb:
         """Apply a function with a rigorous radius."""
+        check_argument(function, x)
         if function == "sigmoid":
             return 1 / (1 + (-x).exp())
         if function == "abs":

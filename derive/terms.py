@@ -62,6 +62,11 @@ class Term:
         self.guards[a, b] = min(self.guards.get((a, b), n - m), n - m)
         return True
 
+    def pin(self, base: str, target: Ix) -> bool:
+        """Add ``base = target`` in place; tell whether the term can still be non-zero."""
+        known = self.pinned.setdefault(base, target)
+        return known == target or (self.guard(known, target) and self.guard(target, known))
+
     def names(self) -> set[str]:
         """Return every base that occurs."""
         used = {base for _, places in self.factors for base, _ in places}
@@ -95,7 +100,9 @@ def multiply(left: Term, right: Term) -> Term | None:
     out.bound.update(right.bound)
     for pair, c in right.guards.items():
         out.guards[pair] = min(out.guards.get(pair, c), c)
-    out.pinned.update(right.pinned)
+    for base, target in right.pinned.items():
+        if not out.pin(base, target):
+            return None
     return out
 
 
@@ -114,7 +121,13 @@ def substitute(term: Term, mapping: Mapping[str, Ix]) -> Term | None:
         if not out.guard((a2, m), (b2, n + c)):
             return None
     for base, target in term.pinned.items():
-        out.pinned[base] = place(target)
+        if base not in mapping:
+            if not out.pin(base, place(target)):
+                return None
+            continue
+        here, there = mapping[base], place(target)
+        if not (out.guard(here, there) and out.guard(there, here)):
+            return None
     return out
 
 
