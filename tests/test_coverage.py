@@ -36,7 +36,7 @@ def test_lines_are_counted_from_one() -> None:
 
 @pytest.mark.parametrize(
     ("name", "counts"),
-    [("innopolis-week06", (184, 92, 122)), ("iiit-lecture02", (133, 0, 65))],
+    [("innopolis-week06", (184, 92, 142)), ("iiit-lecture02", (135, 0, 84))],
 )
 def test_nothing_of_a_shipped_lecture_is_unaccounted_for(
     name: str, counts: tuple[int, int, int]
@@ -51,7 +51,7 @@ def test_nothing_of_a_shipped_lecture_is_unaccounted_for(
 def test_every_line_of_the_second_lecture_is_accounted_for() -> None:
     found = coverage(find_case("idaho-s13"))
     assert found.complete
-    assert (found.lines, found.expects, found.claims, found.skips) == (231, 157, 104, 110)
+    assert (found.lines, found.expects, found.claims, found.skips) == (231, 158, 116, 108)
     assert found.doubled == ()
 
 

@@ -15,6 +15,7 @@ MEANINGS = {
     "g": "gradient, all parameters as one vector",
     "c": "threshold",
     "eps": "what PyTorch adds to the norm",
+    "eta": "learning rate",
     "n": "norm of the gradient",
     "s": "clipping factor",
     "q": "clipped gradient",
@@ -35,7 +36,7 @@ def clip_system() -> System:
     return build_system(
         "clip",
         ("N",),
-        {"g": ("N",), "c": (), "eps": ()},
+        {"g": ("N",), "c": (), "eps": (), "eta": ()},
         (
             "n = norm(g)",
             "s = min(1, c/n)",
@@ -86,6 +87,8 @@ def ideal() -> tuple[Claim, ...]:
         claim("clipping.factor-at-most-one", "s <= 1",
               "Clipping never raises a gradient: it cannot undo vanishing", s),
         claim("clipping.never-raises", "m <= n", "The norm never grows", s, assumes=POSITIVE),
+        claim("clipping.step", "norm(eta*q) <= eta*c", "No step of descent is longer than eta c",
+              s, assumes=(*POSITIVE, "eta > 0")),
         claim("clipping.small-unchanged", "q[i] = g[i]", "A gradient below c stays as it is", s,
               assumes=(*POSITIVE, "c >= norm(g)")),
         claim("clipping.idempotent", "again[i] = q[i]", "Clipping twice is clipping once", s,
