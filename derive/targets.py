@@ -13,6 +13,7 @@ from derive.case_load import case_ids, find_case, load_text
 from derive.claim import Claim
 from derive.equation import System
 from derive.errors import DeriveError, nearest
+from derive.holding import held_names
 from derive.judging import reads_loss
 from derive.options import CheckOptions
 from derive.statement import read_statement
@@ -154,7 +155,7 @@ def statement_systems(
     owner: Topic, options: CheckOptions
 ) -> list[tuple[System, Group | None, Case | None]]:
     """Return the systems, with a loss selected where the statement reads ``L``."""
-    name = options.system or owner.default.name
+    name = options.system or readable(owner, options)
     if name not in owner.systems:
         raise DeriveError(f"{owner.name} has no system {name!r}", hint=nearest(name, owner.systems))
     system = owner.systems[name]
@@ -171,6 +172,23 @@ def statement_systems(
     cases = cases_for(owner.name, options) if owner.name in topics.names() else []
     pairs = [(g, c) for c in cases for g in c.groups.values()]
     return [(s, *next(((g, c) for g, c in pairs if g.system is s), (None, None))) for s in losses]
+
+
+def readable(owner: Topic, options: CheckOptions) -> str:
+    """Return the first of the systems that knows what a statement names; else the first of all."""
+    for name, system in owner.systems.items():
+        loss = options.loss or next(iter(system.losses), "")
+        if loss and not system.loss and loss not in system.losses:
+            continue
+        chosen = system.with_loss(loss) if loss and not system.loss else system
+        try:
+            for text in (options.statement, *options.assumes):
+                if not held_names(text):
+                    read_statement(chosen, text)
+        except DeriveError:
+            continue
+        return name
+    return owner.default.name
 
 
 def usable(topic: Topic) -> tuple[str, ...]:
