@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from derive.certificate import SCHEDULE, Certificate, certify
-from derive.facts import Fact, all_assumed, squares, written_denominators
+from derive.denominators import written_denominators
+from derive.facts import Fact, all_assumed, squares
 from derive.index import Expr
 from derive.lower import lower
 from derive.normal import NormalForm
