@@ -13,6 +13,7 @@ from timing import row
 def proofs() -> list[tuple[float, str]]:
     """Prove every claim once in this process; return seconds and id, slowest first."""
     from derive import topics
+    from derive.arithmetic import is_arithmetic
     from derive.holding import premises
     from derive.prove import prove
     from derive.statement import read_statement
@@ -25,6 +26,8 @@ def proofs() -> list[tuple[float, str]]:
             system = topic.system_of(claim)
             given = premises(system, claim.assumes)
             identity = read_statement(given.system, claim.statement)
+            if is_arithmetic(identity):
+                continue  # balls decide it, no normal form
             using = tuple(read_statement(given.system, by_id[u].statement) for u in claim.using)
             proof = prove(identity, given.equations, using)
             if claim.expected == "holds":

@@ -309,6 +309,27 @@ class Functions:
             out += self.context.from_dict({rest: coefficient}) * self.squared[place] ** half
         return out
 
+    def key_of(self, function: str, x: Rational) -> tuple[str, str]:
+        """Return the key of a function value: that of an equal argument, if one is known.
+
+        Arguments with inverses may be equal and be written as different polynomials.
+        """
+        key = (function, str(x.poly))
+        if key in self.made or not self.inverted:
+            return key
+        for other, place in self.made.items():
+            known = self.arguments.get(place) if other[0] == function else None
+            if known is None or not (self.inverts(x) or self.inverts(known)):
+                continue
+            if (x - known).is_zero:
+                return function, other[1]
+        return key
+
+    def inverts(self, x: Rational) -> bool:
+        """Tell whether an argument holds an inverse."""
+        degrees = x.poly.degrees()
+        return any(degrees[place] > 0 for place in self.inverted)
+
     def apply(self, function: str, x: Rational) -> Rational:
         """Name a function value; log opens monomials and exponentials."""
         if function == "exp" and self.split and len(x.poly) > 1:
@@ -319,8 +340,8 @@ class Functions:
             turned: Rational = MIRRORS[function](self.apply(function, self.zero - x), self)
             return turned
         if function != "log":
-            key = (function, str(x.poly))
-            self.arguments[self.place(key)] = x
+            key = self.key_of(function, x)
+            self.arguments.setdefault(self.place(key), x)
             if function in ("sqrt", "abs", "step"):
                 self.kinked = True
                 square = {"sqrt": x.poly, "abs": x.poly**2, "step": self.gens[self.place(key)]}
