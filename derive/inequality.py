@@ -43,7 +43,12 @@ class InequalityAttempt(_Attempt):
         return self.within(1, self.by_identity)
 
     def quickly_by_cases(self) -> tuple[str, str] | None:
-        """Split into cases that need no more than a few products: an induction costs more."""
+        """Split into cases that need no more than a few products: an induction costs more.
+
+        What is said of two positions is for an induction.
+        """
+        if sum(dim.ordered for _, dim in self.identity.free) > 1:
+            return None
         return self.within(2, self.by_cases)
 
     def within(self, rows: int, method: Callable[[], tuple[str, str] | None]
