@@ -47,9 +47,12 @@ class InequalityAttempt(_Attempt):
     def quickly_by_cases(self) -> tuple[str, str] | None:
         """Split into cases that need no more than a few products: an induction costs more.
 
-        What has a length that is not known (a power, a product) is left to the induction.
+        What has a length that is not known (a power, a product), and what is said of two positions,
+        is left to the induction.
         """
-        if any(a[0].startswith(("^:", "P:", "Q:")) for t in self.left.values() for a in t.factors):
+        apart = sum(dim.ordered for _, dim in self.identity.free) > 1
+        atoms = (a for t in self.left.values() for a in t.factors)
+        if apart or any(a[0].startswith(("^:", "P:", "Q:")) for a in atoms):
             return None
         return self.within(2, self.by_cases)
 
