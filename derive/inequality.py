@@ -117,7 +117,7 @@ class InequalityAttempt(_Attempt):
         if not context.consistent or not all(context.implies((a, 0), (b, c)) for (a, b), c in here):
             return None
         now = lower(self.algebra, self.identity.gap, self.env, dict(here))
-        active = {(n, 0), (n, direction)} if direction == -1 else {(n, 1)}
+        active = {(n, direction)}
         left = self.reduce({**self.env, symbol: (n, direction)}, edges, (),
                            lambda a: bool(a[1]) and a[1][0] in active)  # fmt: skip
         self.residual = len(left)
