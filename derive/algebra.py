@@ -51,6 +51,7 @@ class Algebra:
 
     def __init__(self, system: System, lower: Lower, signs: Signs):
         self.system, self.lower, self.signs = system, lower, signs
+        self.zeros = frozenset(n for n, how in system.initial.items() if how == "zeros")
         self.prefer: frozenset[str] = frozenset()
         self.opened: set[str] = set()
         self.arguments: dict[str, Named] = {}
@@ -121,8 +122,10 @@ class Algebra:
             if name in self.busy:
                 return None
             self.busy.add(name)
-            self.made[name] = self._define(name)
-            self.busy.discard(name)
+            try:
+                self.made[name] = self._define(name)
+            finally:
+                self.busy.discard(name)
         return self.made[name]
 
     def _define(self, name: str) -> Definition | None:

@@ -51,6 +51,7 @@ class Symbolic:
         unicode: The statement in Unicode.
         suggestion: An edit that would make a refuted statement true.
         assumed: The assumptions in Unicode.
+        relation: Of the statement's sides.
     """
 
     verdict: Verdict
@@ -60,6 +61,7 @@ class Symbolic:
     unicode: str
     suggestion: str | None
     assumed: tuple[str, ...] = ()
+    relation: str = "="
 
 
 def check(
@@ -184,6 +186,7 @@ def symbolic_claim(job: Job, judge: Judge, options: CheckOptions) -> Symbolic:
         to_unicode(made.identity.syntax, job.system.scope),
         made.suggestion,
         tuple(unicode_of(text, job.system) for text in job.claim.assumes),
+        made.identity.relation,
     )
 
 
@@ -223,7 +226,7 @@ def claim_results(jobs: list[Job], half: Half, early: Mapping[int, tuple[Evidenc
         results.append(
             Result(
                 job.claim,
-                with_numbers(known.verdict, numeric),
+                with_numbers(known.verdict, numeric, known.relation),
                 (*known.evidence, *numeric),
                 case=job.case.id if job.case else None,
                 latex=known.latex,
@@ -264,7 +267,7 @@ def told_apart(*values: float) -> list[str]:
     return next((t for t in texts if len(set(t)) == len(t)), [repr(v) for v in values])
 
 
-NUMPY_KINDS = ("complex_step", "finite_difference")
+NUMPY_KINDS = ("complex_step", "finite_difference", "monte_carlo")
 
 
 TORCH_KINDS = ("module", "autograd", "random_sizes")
@@ -284,13 +287,16 @@ def numeric_evidence(
     return tuple(e for e in found if e.kind in kinds)
 
 
-def with_numbers(verdict: Verdict, numeric: tuple[Evidence, ...]) -> Verdict:
-    """Confirm an undecided claim by oracles that agree; withdraw a proof that one contradicts."""
+def with_numbers(verdict: Verdict, numeric: tuple[Evidence, ...], relation: str = "=") -> Verdict:
+    """Confirm an undecided claim by oracles that agree; withdraw a proof that one contradicts.
+
+    An inequality is not confirmed: that it holds at a few points says little of the others.
+    """
     failed = [e.kind for e in numeric if not e.passed]
     if verdict.name == "proved" and failed:
         reason = f"the proof and {' and '.join(failed)} disagree: one of them is wrong"
         return Verdict("undecided", "", reason=reason)
-    if verdict.name != "undecided" or not numeric:
+    if verdict.name != "undecided" or not numeric or relation != "=":
         return verdict
     if all(e.passed for e in numeric) and any(e.independent for e in numeric):
         return replace(verdict, name="confirmed", scope=numeric[0].scope)

@@ -160,6 +160,8 @@ class Counterexample:
         sizes = " ".join(f"{k}={v}" for k, v in self.sizes.items())
         index = " ".join(f"{k}={v}" for k, v in self.index.items())
         at = f"at {sizes}" + (f", {index}" if index else "")
+        if self.claimed[:1] in "<>":
+            return f"{at + ': ' if sizes else ''}{self.derived} {self.claimed} is false"
         if not sizes:
             return f"claimed {self.claimed}, derived {self.derived}"
         return f"{at}: claimed {self.claimed}, derived {self.derived}"

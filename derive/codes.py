@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from textwrap import dedent, fill, indent
 
+from derive import topics
 from derive.claim import Claim
 from derive.errors import DeriveError, nearest
 
@@ -295,14 +296,35 @@ CODES: dict[str, Code] = {
 }
 
 
+ALIASES = {
+    "all sizes": "proved",
+    "these numbers": "enclosure",
+    "explicit sizes": "proved",
+    "false, as stated": "refuted",
+    "torch": "module",
+    "finite diff": "finite_difference",
+    "finite diff.": "finite_difference",
+    "finite differences": "finite_difference",
+    "oracles": "confirmed",
+    "var": "E",
+    "cov": "E",
+}
+"""Words as they stand in tables, and where they are explained."""
+
+
 def explain(name: str) -> str:
     """Return what a word, a rule of the normal form, or a claim means.
 
     Raises:
         DeriveError: On an unknown name, with the nearest known one.
     """
-    if name in CODES:
-        return described(CODES[name])
+    word = ALIASES.get(name.strip().lower(), name.strip())
+    for known in (word, word.lower(), word.lower().replace(" ", "_").rstrip(".")):
+        if known in CODES:
+            return described(CODES[known])
+    if word in topics.names():
+        topic = topics.load(word)
+        return f"{word} (topic)\n  {topic.title}: derive check {word}, derive show {word}\n"
     rules = rule_texts()
     rule = name.replace("-", "_")
     if rule in rules:

@@ -304,18 +304,16 @@ class Elaborator(BinderReader):
             raise self.fail(node, "where takes a comparison and two values",
                             "write where(a <= b, x, y)")  # fmt: skip
         test, args = node.args[0], node.args[1:]
-        left, right = (self.scalar(n, env) for n in (test.left, test.right))
+        left, right = (self.value(n, env) for n in (test.left, test.right))
         yes, no = (self.value(a, env) for a in args)
         if test.shift:  # a < b is what is left of b <= a
             left, right, yes, no = right, left, no, yes
-        between = self.elementwise(S.Bin("-", *args, span=node.span), yes, no)
-        holds = TABLE["step"](right - left)
-
-        def build(i: tuple[Expr, ...]) -> Expr:
-            below = no.build(i[len(i) - len(no.axes) :])
-            return below + holds * between.build(i)
-
-        return Val(between.axes, build, between.turned)
+        minus = S.Bin("-", *args, span=node.span)
+        apart = self.elementwise(minus, right, left)
+        holds = Val(apart.axes, lambda i: TABLE["step"](apart.build(i)), apart.turned)
+        chosen = self.elementwise(S.Bin("*", *args, span=node.span), holds,
+                                  self.elementwise(minus, yes, no))  # fmt: skip
+        return self.elementwise(S.Bin("+", *args, span=node.span), no, chosen)
 
     def on_condition(self, node: S.Condition, env: Env) -> Val:
         """A comparison stands in a where, or after for."""

@@ -123,6 +123,8 @@ class Explicit:
         self.check_index(name, index)
         equation = self.system.by_name.get(name) or self.system.derived_by_name.get(name)
         if equation is None or (index and equation.tensor.first < 0 and index[0] < 0):
+            if self.system.initial.get(name) == "zeros":
+                return self.ring.zero, {}
             return self.ring.given(name, index), {}
         env = dict(zip(equation.indices, index, strict=True))
         return self.dual(equation.rhs, {**self.size_env, **env})

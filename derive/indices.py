@@ -21,6 +21,7 @@ class IndexReader:
     text: str
     counter: list[int] = field(default_factory=lambda: [0])
     ordered: set[tuple[str, str]] = field(default_factory=set)
+    compared: set[S.Condition] = field(default_factory=set)
     binding: set[str] = field(default_factory=set)
 
     def fail(self, node: S.Node, message: str, hint: str = "") -> DeriveError:
@@ -46,6 +47,8 @@ class IndexReader:
         """Return the sizes of the axes that index ``name`` stands on in these nodes."""
         found: list[Dim] = []
         for node in nodes:
+            if isinstance(node, S.Call):
+                self.compared.update(a for a in node.args if isinstance(a, S.Condition))
             if isinstance(node, S.Call) and any(b == name for b in bound_names(node)):
                 continue
             if isinstance(node, S.Item):
@@ -54,7 +57,9 @@ class IndexReader:
                 others = [a.name for a in node.args if isinstance(a, S.Name)]
                 if name in others:
                     found += [env[o][1] for o in others if o in env and o != name]
-            found += self.linked(name, node, env)
+            # a comparison in where(...) is of values; one after "for" is of positions
+            if not (isinstance(node, S.Condition) and node in self.compared):
+                found += self.linked(name, node, env)
             found += self.dims_of(name, S.children(node), env)
         return found
 

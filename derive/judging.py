@@ -86,6 +86,10 @@ class Judge:
         found = self.search(identity, assumed)
         if found is not None:
             return self.refuted(claim, identity, found)
+        if identity.strict:
+            equal = replace(identity, syntax=replace(identity.syntax, relation="="))
+            if prove(equal, given.equations).proved:
+                return self.refuted(claim, identity, same_sides(identity))
         if hints:
             again = prove(identity, given.equations, self.lemmas(claim, system, hints))
             if again.proved:
@@ -200,7 +204,7 @@ class Judge:
         found = refute(identity, (), self.seed, draws=WIDE_DRAWS)
         detail = f"without {' and '.join(claim.assumes)} it fails {found}"
         if found is None:
-            detail = "the assumption could not be shown to be needed"
+            detail = "no counterexample without it: the assumption could not be shown to be needed"
         return Evidence("counterexample", "the claim without its assumptions", 1, None, None,
                         sizes_text(found.sizes) if found else "", time.perf_counter() - start,
                         found is not None, detail=detail)  # fmt: skip
@@ -274,3 +278,9 @@ def located(error: DeriveError, claim: Claim) -> DeriveError:
     place = f"{source.file}:{source.line}: " if source and source.line else ""
     return DeriveError(f"{place}{claim.id}: {error.message}", text=error.text, at=error.at,
                        hint=error.hint)  # fmt: skip
+
+
+def same_sides(identity: Identity) -> Counterexample:
+    """Return the counterexample to a strict inequality whose sides are equal everywhere."""
+    sizes = next(size_ladder(identity.system))
+    return Counterexample(dict(sizes), {}, f"{identity.relation} the same", "a value", {})

@@ -288,7 +288,8 @@ def position_names(root: S.Node) -> Iterator[str]:
         if isinstance(node, S.Range):
             yield node.name
         places = node.args if isinstance(node, S.Item) else ()
-        sides = (node.left, node.right) if isinstance(node, S.Condition) else ()
+        after = isinstance(root, S.Statement) and node in root.conditions
+        sides = (node.left, node.right) if isinstance(node, S.Condition) and after else ()
         for place in (*(p for p in places if isinstance(p, S.Bin)), *sides):
             yield from (n.name for n in S.descend(place) if isinstance(n, S.Name))
 

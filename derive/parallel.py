@@ -33,12 +33,15 @@ def give_up(_number: int, _frame: object) -> None:
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
     """Let a helper that is started inside cut this block short when it fails."""
-    before = signal.signal(signal.SIGUSR1, give_up)
+    before, quiet = signal.signal(signal.SIGUSR1, give_up), sys.unraisablehook
+    # raised inside a callback of an import it would be printed there, and be lost
+    sys.unraisablehook = lambda e: None if e.exc_type is FailedEarlyError else quiet(e)
     try:
         yield
     except FailedEarlyError:
         pass  # the result raises what the helper raised
     finally:
+        sys.unraisablehook = quiet
         signal.signal(signal.SIGUSR1, signal.SIG_IGN if before == signal.SIG_DFL else before)
 
 

@@ -34,6 +34,16 @@ TOKEN = re.compile(
 )
 
 
+HINTS = {
+    "!": "a statement is an equation or an inequality; what is recorded as false is 'expected'",
+    ".": "a function stands without its module: tanh(x), not np.tanh(x)",
+    "\u2202": "write a derivative as dL/dW_h, or partial z[t,j]/partial h[t,j]",
+    "\u2211": "write a sum as sum(t, x[t])",
+    "\u2264": "write <=",
+    "\u2265": "write >=",
+    "{": "an index stands in brackets: h[t,j]",
+}
+"""Ways out for the characters that people write instead."""
 SIGNS = str.maketrans({"\u2212": "-", "\u00b7": "*"})
 
 
@@ -63,7 +73,8 @@ def tokenize(text: str) -> list[Token]:
         match = TOKEN.match(clean, at)
         if match is None:
             at += len(clean[at:]) - len(clean[at:].lstrip())
-            raise DeriveError(f"unexpected character {text[at]!r}", text=text, at=at)
+            hint = HINTS.get(text[at], "")
+            raise DeriveError(f"unexpected character {text[at]!r}", text=text, at=at, hint=hint)
         group = str(match.lastgroup)
         tokens.append(Token(group, match[group], match.start(group)))
         at = match.end()
@@ -121,6 +132,8 @@ class Parser:
         if relation not in S.RELATIONS:
             raise self.fail("'=' (or <=, <, >=, >)")
         self.pos += 1
+        if self.now.text in S.RELATIONS:
+            raise self.fail("a number, a name or '('", hint="an equation has one '='")
         rhs = self.expression()
         conditions: list[Condition] = []
         if self.take("for"):

@@ -22,7 +22,7 @@ from derive.kinks import Case, cases_of, kinks
 from derive.lemmas import lemmas_at, rewrite_of
 from derive.lower import lower
 from derive.nodes import kind, tensor_name, walk
-from derive.normal import NormalForm, Normalizer, Rewrite, UndecidedError
+from derive.normal import NormalForm, Normalizer, Rewrite, UndecidedError, limited
 from derive.proof import Proof
 from derive.ranges import check_ranges, context_edges
 from derive.statement import Identity, read_statement
@@ -70,7 +70,8 @@ def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, 
         return Proof(False, "", gave_up.message, 0, time.perf_counter() - start, ())
     for method in attempt.methods():
         try:
-            found = method()
+            with limited(float("inf") if identity.relation == "=" else MAX_SECONDS):
+                found = method()
         except UndecidedError as gave_up:
             found = None
             attempt.reason = gave_up.message
@@ -139,8 +140,6 @@ class _Attempt:
         normalizer = Normalizer(self.algebra, edges, (*self.assumed, *rewrites), unfold)
         folds = sum(map(len, self.algebra.folds.values()))
         self.normalizer = normalizer
-        if self.identity.relation != "=":
-            normalizer.end = self.end + MAX_SECONDS
         out = normalizer.normal(self.difference(env, edges))
         if out and sum(map(len, self.algebra.folds.values())) != folds:
             # a denominator was named on the way: fold its sum everywhere

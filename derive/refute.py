@@ -7,6 +7,7 @@ upward and end unequal: a claim that holds at size one and fails at three is fou
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cache
@@ -31,6 +32,8 @@ WIDE_DRAWS = 24
 """An inequality fails on one side only, and a point must satisfy what is assumed: more points."""
 WIDE_FOURTH = 10_000
 """What a fourth moment is above: more than any drawn variance and skewness need."""
+MAX_SECONDS = 3.0
+"""Time after which no further points are tried, once each size was tried twice."""
 SCALES = (Fraction(1), Fraction(4), Fraction(1, 4), Fraction(16))
 
 
@@ -109,8 +112,10 @@ def refute(
         return None  # an assumption about a derivative picks out no point that could be drawn
     ladder = [dict(sizes)] if sizes else list(size_ladder(identity.system))
     unequal = [s for s in (identity, *assumes) if s.relation != "="]
-    draws = draws or (WIDE_DRAWS if unequal else DRAWS)
+    draws, start = draws or (WIDE_DRAWS if unequal else DRAWS), time.perf_counter()
     for draw, row in product(range(draws), ladder):
+        if draw >= DRAWS and time.perf_counter() - start > MAX_SECONDS:
+            return None
         found = at_point(identity, assumes, row, WIDE_DRAWS * seed + draw)
         if found is not None:
             return found

@@ -92,6 +92,15 @@ def apply_rewrites(self: Normalizer, term: Term) -> list[Term] | None:
     return None
 
 
+def zero_initial(self: Normalizer, term: Term) -> list[Term] | None:
+    """A state that starts at zero is zero before position 0."""
+    for (name, places), power in term.factors.items():
+        base, offset = places[0] if places else ("#", 0)
+        if power > 0 and base == "" and offset < 0 and name in self.algebra.zeros:
+            return []
+    return None
+
+
 Condition = tuple[Ix, Ix]
 
 
@@ -319,6 +328,7 @@ def index_values(self: Normalizer, term: Term) -> list[Term] | None:
 RULES: tuple[Rule, ...] = (
     contract_deltas,
     apply_rewrites,
+    zero_initial,
     rewrite_inside,
     unfold_definitions,
     open_constant_units,

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from derive import naming, rings
+from derive import naming, rational
 from derive.building import build_system
 from derive.duality import duality
 from derive.engine import algebra_of
@@ -121,9 +121,9 @@ def test_the_rows_are_true(name):
     constant, factor = MIRROR[name]
     for x in (0.3, -1.7, 2.5):
         assert math.isclose(ours(-x), constant + factor * ours(x))
-    assert ours(0) == float(ZERO[name]) == float(rings.ZEROS[name])
-    ring = rings.Functions(4)
-    x = rings.Rational(ring, ring.gens[0])
+    assert ours(0) == float(ZERO[name]) == float(rational.ZEROS[name])
+    ring = rational.Functions(4)
+    x = rational.Rational(ring, ring.gens[0])
     left = ring.apply(name, ring.zero - x) - factor * ring.apply(name, x)
     assert (left - ring.constant(Fraction(constant))).is_zero
 

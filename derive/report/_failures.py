@@ -16,6 +16,8 @@ def block(result: Result, view: View) -> tuple[Cell, ...]:
     for e in result.evidence:
         if not e.passed and e.kind not in ("printed", "counterexample", "proof"):
             lines.append(Cell(disagreement(e), "bad"))
+        elif not e.passed and e.kind == "counterexample" and result.verdict.name == "proved":
+            lines.append(Cell(f"assuming {', '.join(result.claim.assumes)}: {e.detail}", "bad"))
     lines += [Cell(uncertified(p), "bad") for p in result.printed if not p.certified]
     if result.suggestion:
         lines.append(Cell(result.suggestion, "good"))

@@ -221,8 +221,7 @@ def decoder() -> tuple[Claim, ...]:
     s, loss = "seq2seq", "target"
     return (
         claim("sequence.decoder-start", "c[0] = h[T-1]",
-              "The decoder starts from the encoder's last state", s, loss,
-              assumes=("d[-1,r] = 0",)),
+              "The decoder starts from the encoder's last state", s, loss),
         claim("sequence.decoder-carry", "c[s] = d[s-1] for s >= 1", "and then carries its own", s,
               loss),
         claim("sequence.through-start", "g_h[T-1] = g_q[0] @ V_d",
