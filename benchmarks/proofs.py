@@ -27,7 +27,7 @@ def proofs() -> list[tuple[float, str]]:
             given = premises(system, claim.assumes)
             identity = read_statement(given.system, claim.statement)
             if is_arithmetic(identity):
-                continue
+                continue  # balls decide it, no normal form
             using = tuple(read_statement(given.system, by_id[u].statement) for u in claim.using)
             proof = prove(identity, given.equations, using)
             found.append((proof.seconds, claim.id))

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from derive import syntax as S
 from derive.elaborate import Elaborator
-from derive.equation import Equation, Moments, System, moment_indices
+from derive.equation import Equation, Moments, System
 from derive.errors import DeriveError, nearest
-from derive.index import Dim, Expr, Tensor, affine
+from derive.index import Dim, Tensor, affine
+from derive.moments import declared_random
 from derive.nodes import entry_indices, kind, tensor_name, walk
 from derive.parse import parse_expression, parse_statement
 from derive.scope import Scope, free_names
@@ -66,14 +67,12 @@ def build_system(
         builder.declare_state(statement, shapes)
     builder.equations = [builder.equation(text) for text in equations]
     builder.fill_initial(dict(initial or {}))
-    builder.declare_random(random or {})
+    builder.random = declared_random(name, random or {}, builder.tensors, builder.elaborator,
+                                     {e.tensor.name for e in builder.equations})  # fmt: skip
     builder.add_losses(losses or {})
     for text in derived:
         builder.add_derived(text)
     return builder.system()
-
-
-MOMENTS = ("mean", "variance", "third", "fourth")
 
 
 def _items(text: str) -> list[S.Item]:
@@ -317,54 +316,6 @@ class _Builder:
                 self.tensors[name] = replace(self.tensors[name], first=first)
                 self.initial[name] = initial.get(name, "given")
         self.equations = [replace(e, tensor=self.tensors[e.tensor.name]) for e in self.equations]
-
-    def declare_random(self, random: Mapping[str, Mapping[str, str]]) -> None:
-        """Declare the moments of the random tensors."""
-        computed = {e.tensor.name for e in self.equations}
-        for name, moments in random.items():
-            if name not in self.tensors or name in computed:
-                known = [n for n in self.tensors if n not in computed]
-                raise DeriveError(f"{self.name}: random {name!r} is not a given tensor",
-                                  hint=nearest(name, known))  # fmt: skip
-            unknown = [m for m in moments if m not in MOMENTS]
-            if unknown or "mean" not in moments:
-                raise DeriveError(
-                    f"{self.name}: random {name} takes {', '.join(MOMENTS)} (mean at least); "
-                    f"found {sorted(moments)}"
-                )
-            read = {m: self.moment(name, text) for m, text in moments.items()}
-            self.random[name] = Moments(**read)
-        for name, declared in self.random.items():
-            self.check_moments(name, declared)
-
-    def check_moments(self, name: str, moments: Moments) -> None:
-        """Refuse moments that no independent entries have, or that are random themselves."""
-        given = (moments.mean, moments.variance, moments.third, moments.fourth)
-        names = {str(tensor_name(n)) for m in given if m is not None for n in walk(m)}
-        if names & set(self.random):
-            raise DeriveError(f"{self.name}: a moment of {name} reads random "
-                              f"{sorted(names & set(self.random))[0]}")  # fmt: skip
-        if self.tensors[name].onehot:
-            raise DeriveError(f"{self.name}: {name} is one-hot: its entries are not independent")
-        spread, fourth = moments.variance, moments.fourth
-        low = spread**2 if spread is not None and spread.is_Rational else 0
-        impossible = (spread is not None and spread.is_Rational and spread < 0) or (
-            fourth is not None and fourth.is_Rational and fourth < low
-        )
-        if impossible:
-            hint = "a variance is at least 0, a fourth moment at least its square"
-            raise DeriveError(f"{self.name}: no distribution has the moments of {name}", hint=hint)
-
-    def moment(self, name: str, text: str) -> Expr:
-        """Read a moment: a number, or a given scalar or tensor of the shape of ``name``."""
-        tensor, elaborator = self.tensors[name], self.elaborator(text)
-        val = elaborator.value(parse_expression(text, elaborator.scope.is_name), {})
-        if val.axes and val.axes != tensor.dims:
-            raise elaborator.fail(
-                parse_expression(text, elaborator.scope.is_name),
-                f"a moment of {name} is a scalar or has shape {tensor.shape}; found {val.shape}",
-            )
-        return val.build(moment_indices(tensor) if val.axes else ())
 
     def add_losses(self, losses: Mapping[str, str]) -> None:
         """Add the scalar losses; each is an equation for ``L``."""

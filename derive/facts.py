@@ -15,14 +15,11 @@ from derive.abstract import NAMED
 from derive.algebra import Algebra, Signs, lead_of
 from derive.errors import DeriveError
 from derive.folding import argument_of
-from derive.functions import TABLE
 from derive.index import Expr
 from derive.lower import lower
-from derive.naming import replace_coef
 from derive.nodes import bound_symbols, entry_indices, kind, tensor_name, walk
-from derive.normal import Normalizer, Rewrite
 from derive.ranges import context_edges
-from derive.signs import at_least_zero, function_of, sum_at_least_zero
+from derive.signs import KINKED, at_least_zero, function_of, sum_at_least_zero
 from derive.statement import Identity
 from derive.support import size_base
 from derive.terms import Atom, Ix, Term, multiply, renamed, substitute
@@ -240,7 +237,7 @@ def is_sum(expr: Expr) -> bool:
     """Tell whether an expression is a sum, of two or of many, that no split into cases changes."""
     if not (expr.is_Add or kind(expr) == "Sum"):
         return False
-    return not any(kind(n) in NAMES for n in walk(expr))
+    return not any(kind(n) in KINKED for n in walk(expr))
 
 
 def binomials(algebra: Algebra, term: Term) -> Iterator[Fact]:
@@ -261,104 +258,3 @@ def square(algebra: Algebra, expr: Expr, env: dict[Expr, Ix],
     pairs = (multiply(renamed(a), renamed(b)) for a in terms for b in terms)
     params = frozenset(b for b, _ in env.values() if b.endswith("="))
     return Fact(tuple(t for t in pairs if t is not None), "a square", params, conditions)
-
-
-@dataclass(frozen=True)
-class Case:
-    """One side of a case split: what is known there, and what an atom is there.
-
-    Args:
-        fact: The sign that is assumed.
-        rewrite: The atom's value.
-    """
-
-    fact: Fact
-    rewrite: Rewrite
-
-
-def cases_of(algebra: Algebra, atom: Atom) -> list[Case]:
-    """Return the two cases of |x| or of a step at x, which together cover every x.
-
-    At the kink both cases hold for |x|; a step is 1 from 0 on, so its other case is x < 0.
-    """
-    name, places = atom
-    function = function_of(algebra, name)
-    if function not in ("abs", "step") or algebra.needs_position(name):
-        return []
-    inner = argument_of(algebra, atom)
-    found = []
-    for sign, word in ((1, ">="), (-1, "<=" if function == "abs" else "<")):
-        side = [replace_coef(t, sign * t.coef) for t in inner]
-        value = side if function == "abs" else [Term(Fraction(1))] if sign == 1 else []
-        fact = Fact(tuple(side), f"where what stands under the {NAMES[function]} is {word} 0",
-                    strict=word == "<")  # fmt: skip
-        found.append(Case(fact, Rewrite(name, places, frozenset(), tuple(value))))
-    return found
-
-
-def kinks(algebra: Algebra, terms: Iterable[Term]) -> list[Atom]:
-    """Return the steps and absolute values at free indices in some terms, steps first.
-
-    What stands under a root or a denominator counts; a state's own recurrence is not opened.
-    """
-    found: dict[Atom, str] = {}
-    waiting = [a for t in terms for a in t.factors]
-    seen = set(waiting)
-    while waiting:
-        atom = waiting.pop(0)
-        function = function_of(algebra, atom[0])
-        state = ":" not in atom[0] and algebra.needs_position(atom[0])
-        if state or function not in (*TABLE, "den"):
-            continue
-        if function in NAMES and not any(b.startswith("~") for b, _ in atom[1]):
-            found[atom] = function
-        inner = Normalizer(algebra, []).normal(argument_of(algebra, atom))
-        new = {a for t in inner.values() for a in t.factors} - seen
-        seen |= new
-        waiting += sorted(new)
-    return sorted(found, key=lambda a: found[a] != "step")
-
-
-NAMES = {"abs": "absolute value", "step": "step"}
-
-
-def written_denominators(algebra: Algebra, identity: Identity) -> frozenset[str]:
-    """Return the names of what is divided by wherever the statement has a value: it is not zero.
-
-    A denominator under a sum over positions, which may be empty, or a power of unknown length that
-    was taken apart, is not among them.
-    """
-    found: set[str] = set()
-    for equation in algebra.system.equations:
-        env: dict[Expr, Ix] = {s: (f"{s.name}=", 0) for s in equation.indices}
-        found |= _denominators(algebra, equation.rhs, env)
-    plain: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
-    return frozenset(found | _denominators(algebra, identity.gap, plain))
-
-
-def _denominators(algebra: Algebra, expr: Expr, env: dict[Expr, Ix]) -> set[str]:
-    """Return the names of the factors of what stands under a fraction, outside of such sums."""
-    if kind(expr) in ("Product", "DProduct") or (
-        kind(expr) == "Sum" and any(over_positions(algebra, limit) for limit in expr.limits)
-    ):
-        return set()
-    inner = dict(env)
-    for symbol in bound_symbols(expr):
-        inner[symbol] = (f"{symbol.name}=", 0)
-    found: set[str] = set()
-    if expr.is_Pow and expr.exp.is_Rational and expr.exp < 0:
-        terms = lower(algebra, expr.base**-1, inner, {})
-        reduced = Normalizer(algebra, []).normal(t.copy() for t in terms)  # 1/n may be n/n^2
-        found |= {a[0] for t in (*terms, *reduced.values()) for a in t.factors}
-    children = () if tensor_name(expr) is not None else expr.args
-    for child in children:
-        if child.args or child.is_Symbol:
-            found |= _denominators(algebra, child, inner)
-    return found
-
-
-def over_positions(algebra: Algebra, limit: Expr) -> bool:
-    """Tell whether a sum's limit is a range of positions other than the whole axis."""
-    _, first, last = limit
-    sizes = {d.symbol - 1 for d in algebra.system.dims.values()}
-    return not (first == 0 and last in sizes)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from derive.certificate import SCHEDULE, Certificate, certify
-from derive.facts import Fact, all_assumed, squares, written_denominators
+from derive.denominators import written_denominators
+from derive.facts import Fact, all_assumed, squares
 from derive.index import Expr
 from derive.lower import lower
 from derive.normal import NormalForm
@@ -46,9 +47,12 @@ class InequalityAttempt(_Attempt):
     def quickly_by_cases(self) -> tuple[str, str] | None:
         """Split into cases that need no more than a few products: an induction costs more.
 
-        What has a length that is not known (a power, a product) is left to the induction.
+        What has a length that is not known (a power, a product), and what is said of two positions,
+        is left to the induction.
         """
-        if any(a[0].startswith(("^:", "P:", "Q:")) for t in self.left.values() for a in t.factors):
+        apart = sum(dim.ordered for _, dim in self.identity.free) > 1
+        atoms = (a for t in self.left.values() for a in t.factors)
+        if apart or any(a[0].startswith(("^:", "P:", "Q:")) for a in atoms):
             return None
         return self.within(2, self.by_cases)
 
@@ -113,7 +117,7 @@ class InequalityAttempt(_Attempt):
         if not context.consistent or not all(context.implies((a, 0), (b, c)) for (a, b), c in here):
             return None
         now = lower(self.algebra, self.identity.gap, self.env, dict(here))
-        active = {(n, 0), (n, direction)} if direction == -1 else {(n, 1)}
+        active = {(n, direction)}
         left = self.reduce({**self.env, symbol: (n, direction)}, edges, (),
                            lambda a: bool(a[1]) and a[1][0] in active)  # fmt: skip
         self.residual = len(left)

@@ -13,18 +13,12 @@ from collections.abc import Callable, Iterable
 
 from derive.algebra import Algebra
 from derive.certificate import certify
+from derive.denominators import written_denominators
 from derive.engine import algebra_of
 from derive.expect import computed_from
-from derive.facts import (
-    Case,
-    Fact,
-    all_assumed,
-    cases_of,
-    kinks,
-    signs_of,
-    written_denominators,
-)
+from derive.facts import Fact, all_assumed, signs_of
 from derive.index import Expr
+from derive.kinks import Case, cases_of, kinks
 from derive.lemmas import lemmas_at, rewrite_of
 from derive.lower import lower
 from derive.nodes import kind, tensor_name, walk

@@ -14,7 +14,7 @@ from typing import Literal
 from derive.errors import DeriveError
 from derive.instances import instances
 from derive.nodes import tensor_name, walk
-from derive.rings import Functions, NeedMoreError
+from derive.rational import Functions, NeedMoreError
 from derive.statement import Identity
 from derive.worlds import Worlds
 

@@ -13,6 +13,8 @@ POSITIVE = ("exp", "sigmoid")
 """Functions whose values are above zero."""
 NONNEGATIVE = (*POSITIVE, "sqrt", "abs", "step")
 """Functions whose values are at least zero."""
+KINKED = {"abs": "absolute value", "step": "step"}
+"""Functions with a kink or a jump, in words."""
 
 
 def function_of(algebra: Algebra, name: str) -> str:

@@ -83,7 +83,7 @@ def table(found: Fading, view: View) -> str:
         name = "bound of the RNN" if curve is found.bound else curve.name
         out.append(f"{name:<{NAME}}{numbers}   {bars(curve, room, (low, high), view.unicode)}")
     out += ["", f"bars: logarithmic, from 1e{low:+03d} to 1e{high:+03d}"]
-    out += ["bound: (γc)ⁿ, γ the largest singular value of W_h, c the largest 1 - h²"]
+    out += ["bound: (γc)ⁿ, c the largest singular value of W_h, γ the largest 1 - h²"]
     text = "\n".join(out) + "\n"
     return text if view.unicode else ascii_only(text)
 
