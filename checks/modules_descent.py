@@ -104,19 +104,21 @@ def clipped(grad: Any, most: float) -> tuple[Any, Any]:
 
 
 def nn_descent(v: Values, keep: Keep, loss: str) -> None:
-    """Steps of torch.optim.SGD, which writes in place: values alone."""
-    import torch
+    """Steps of torch.optim.SGD, which writes in place: values alone.
 
-    lam = v["lam"].detach()
-    theta = torch.nn.Parameter(v["theta_init"].detach()[:, -1].clone())
-    rate = v["eta"][0].item()
-    # torch refuses a negative rate: a step against it goes up
-    steps = torch.optim.SGD([theta], lr=abs(rate), maximize=rate < 0)
+    Its function is called and not its class, which loads torch's compiler at the first step.
+    """
+    import torch
+    from torch.optim.sgd import sgd
+
+    lam, theta = v["lam"].detach(), v["theta_init"].detach()[:, -1].clone()
     for _ in range(v["#T"]):
-        steps.zero_grad()
-        ((lam * theta**2).sum() / 2).backward()
-        steps.step()
-        now = keep("theta", theta.detach().clone())
+        theta.requires_grad_()
+        (slope,) = torch.autograd.grad((lam * theta**2).sum() / 2, theta)
+        theta = theta.detach()
+        sgd([theta], [slope], [None], foreach=False, lr=v["eta"][0].item(), weight_decay=0.0,
+            momentum=0.0, dampening=0.0, nesterov=False, maximize=False)  # fmt: skip
+        now = keep("theta", theta.clone())
         keep("f", (lam * now**2).sum(-1) / 2)
 
 

@@ -37,7 +37,7 @@ PATHS: dict[str, Row] = {
         P.scalar_tanh,
         ("z[t] = w*h[t-1] + x[t]", "h[t] = tanh(z[t])", "f[t] = w*(1 - h[t]^2)"),
         {"final": "h[T-1]"},
-        (Module("torch.autograd.functional.jvp", M.nn_scalar_tanh, frozenset({"h"})),),
+        (Module("torch.autograd.functional.jvp", M.nn_scalar_tanh),),
     ),
     "scalar_factors": Row(P.scalar_factors, ("h[t] = f[t]*h[t-1] + x[t]",), {"final": "h[T-1]"}),
     "rnn_tangent": Row(

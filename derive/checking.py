@@ -264,7 +264,7 @@ def told_apart(*values: float) -> list[str]:
     return next((t for t in texts if len(set(t)) == len(t)), [repr(v) for v in values])
 
 
-NUMPY_KINDS = ("complex_step", "finite_difference")
+NUMPY_KINDS = ("complex_step", "finite_difference", "monte_carlo")
 
 
 TORCH_KINDS = ("module", "autograd", "random_sizes")
