@@ -12,7 +12,7 @@ test: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
 
 wheel-check: .venv/installed-dev
 	.ci/wheel $(BIN)/python

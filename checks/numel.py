@@ -56,7 +56,9 @@ def layers(sizes: Sizes) -> Numels:
     import torch
 
     found = {n: k for kind in PACKED for n, k in recurrent(kind, sizes).items()}
-    table = torch.nn.Embedding(sizes["V"], sizes["D"], device="meta")
+    table = torch.nn.Embedding(
+        sizes["V"], sizes["D"]
+    )  # its initialisation on meta imports a compiler
     return found | head(sizes, "W_out", "b_out") | {"E": table.weight.numel()}
 
 

@@ -169,9 +169,12 @@ def _renamed_inside(self: Normalizer, atom: Atom) -> list[Term] | None:
     name = atom[0]
     function = function_of(self.algebra, name)
     state = ":" not in name and self.algebra.needs_position(name)
-    if state or function not in (*TABLE, "den"):
+    # a state is opened where a recurrence is asked to unfold, and its equation holds
+    if state and not (self.unfold(atom) and self.context.implies(("", 0), atom[1][0])):
         return None
-    magnitude = function in ("abs", "sqrt", "step")
+    if function not in (*TABLE, "den"):
+        return None
+    magnitude = state or function in ("abs", "sqrt", "step")
     if not (self.unfolding and magnitude) and not self.names_rewritten & mentions(
         self.algebra, name
     ):
