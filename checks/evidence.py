@@ -22,6 +22,8 @@ from derive.statement import Identity
 
 ATTEMPTS = 200
 """How many random points are tried where inequalities are assumed."""
+SHAKY = 10
+"""How many points at which a statement says little are passed over."""
 DRAWS = 2
 """How many sets of random sizes are checked."""
 DIRECTIONS = 8
@@ -87,21 +89,24 @@ def reachable(identity: Identity, givens: Givens | None, sizes: Mapping[str, int
     A point that is found may be any: one at which rounding speaks louder than the statement is used
     where there is no other.
     """
-    searched, first = any(a.relation != "=" for a in assumes), None
+    searched, shaky = any(a.relation != "=" for a in assumes), list[Point]()
     for attempt in range(ATTEMPTS if searched else 1):
         here = bench(canonical(identity.system), givens, sizes, seed, dtype, attempt)
         found = point(here, identity, assumes, most)
         if found is not None and (not searched or steady(found, identity)):
             return found
-        first = first or found
-    return first
+        shaky += [] if found is None else [found]
+        if len(shaky) == SHAKY:
+            break
+    return shaky[0] if shaky else None
 
 
 def steady(there: Point, identity: Identity) -> bool:
-    """Tell whether both sides agree with themselves in a longer float.
+    """Tell whether both sides agree with themselves in a longer float, and are not both zero.
 
     A saturated unit's slope 1 - h^2 keeps no digit, and neither does what is made of such slopes.
     """
+    size = 0.0
     longer, where = there.converted(np.longdouble), there.where(identity)
     for expr in (identity.lhs, identity.rhs):
         short, long = there.side(expr, identity, "ours"), longer.side(expr, identity, "ours")
@@ -111,7 +116,8 @@ def steady(there: Point, identity: Identity) -> bool:
             gap = np.where(where, np.abs(short[0] - long[0]), 0.0)
         if not np.all(2 * gap <= rounding(there.main.dtype) * short[1]):
             return False
-    return True
+        size = max(size, short[1])
+    return size > 0.0
 
 
 def oriented(identity: Identity) -> tuple[Expr, Expr] | None:
