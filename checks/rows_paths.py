@@ -157,7 +157,7 @@ PATHS: dict[str, Row] = {
         ),
         {},
         (
-            Module("torch.optim.SGD", M.nn_descent, inplace=True),
+            Module("torch.optim.sgd", M.nn_descent, inplace=True),
             Module("torch.autograd.grad", M.nn_descent_slopes),
         ),
     ),
