@@ -61,6 +61,11 @@ class Bench:
             self.assumed[key] = made
         return self.assumed[key]
 
+    def converted(self, dtype: Any) -> Bench:
+        """Return a bench with the same givens in floats of another length."""
+        givens = {n: a.astype(dtype) for n, a in self.givens.items()}
+        return Bench(self.system, givens, self.sizes, np.dtype(dtype))
+
     def where(self, identity: Identity) -> Array:
         """Return where a statement speaks at these sizes."""
         key = ("where", identity.lhs, identity.rhs, identity.free, identity.conditions)
@@ -127,6 +132,12 @@ class Point:
             return inside
         covered = np.logical_or.reduce([mask for _, mask in self.parts])
         return np.asarray(inside & covered)
+
+    def converted(self, dtype: Any) -> Point:
+        """Return the same point in floats of another length."""
+        return Point(
+            self.main.converted(dtype), tuple((b.converted(dtype), m) for b, m in self.parts)
+        )
 
     def table(self, name: str) -> Table | None:
         """Return a table of the first part, for its name and scales."""

@@ -124,9 +124,24 @@ def softmax_kept(v: Values, keep: Keep, loss: str) -> None:
 
 def weights(v: Values, row: int, suffix: str) -> dict[str, Any]:
     """Return one row's parameters under torch's names; one bias is shared by torch's two."""
-    pair = (v["b_ih"], v["b_hh"]) if "b_ih" in v else (v["b_h"] / 2, v["b_h"] / 2)
-    named = {"weight_ih": v["W_x"], "weight_hh": v["W_h"], "bias_ih": pair[0], "bias_hh": pair[1]}
+    named = {"weight_ih": v["W_x"], "weight_hh": v["W_h"]}
+    if biased(v):
+        pair = (v["b_ih"], v["b_hh"]) if "b_ih" in v else (v["b_h"] / 2, v["b_h"] / 2)
+        named |= {"bias_ih": pair[0], "bias_hh": pair[1]}
     return {name + suffix: value[row] for name, value in named.items()}
+
+
+def biased(v: Values) -> bool:
+    """Tell whether a recurrence has a bias."""
+    return "b_h" in v or "b_ih" in v
+
+
+def recurrent(v: Values, kind: str, **more: bool) -> Any:
+    """Return a recurrent module of torch.nn by its name, in the size of the weights."""
+    import torch
+
+    hidden, inputs = v["W_x"].shape[-2:]
+    return getattr(torch.nn, kind)(inputs, hidden, bias=biased(v), dtype=v["W_x"].dtype, **more)
 
 
 def nn_rnn(v: Values, keep: Keep, loss: str) -> None:
@@ -134,7 +149,7 @@ def nn_rnn(v: Values, keep: Keep, loss: str) -> None:
     import torch
     from torch.func import functional_call
 
-    module = torch.nn.RNN(v["W_x"].shape[-1], v["W_h"].shape[-1], dtype=v["x"].dtype)
+    module = recurrent(v, "RNN")
     outs = [
         functional_call(module, weights(v, row, "_l0"), (v["x"][row], v["h_init"][row]))[0]
         for row in range(v["x"].shape[0])
@@ -157,12 +172,19 @@ def nn_rnn_cell(v: Values, keep: Keep, loss: str) -> None:
 
 def cell_step(v: Values) -> Callable[[Any, Any], Any]:
     """Return torch.nn.RNNCell with the first row's parameters."""
-    import torch
     from torch.func import functional_call
 
-    module = torch.nn.RNNCell(v["W_x"].shape[-1], v["W_h"].shape[-1], dtype=v["x"].dtype)
+    module = recurrent(v, "RNNCell")
     named = weights(v, 0, "")
     return lambda x, h: functional_call(module, named, (x, h))
+
+
+def pushed(function: Callable[[Any], Any], at: Any, along: Any) -> tuple[Any, Any]:
+    """Return a function's value and its derivative along a direction, by torch."""
+    from torch.autograd.functional import jvp
+
+    value, slope = jvp(function, at, along, create_graph=True)  # type: ignore[no-untyped-call]
+    return value, slope
 
 
 def nn_cell(v: Values, keep: Keep, loss: str) -> None:
@@ -170,7 +192,7 @@ def nn_cell(v: Values, keep: Keep, loss: str) -> None:
     import torch
     from torch.func import functional_call
 
-    module = torch.nn.RNNCell(v["W_x"].shape[-1], v["W_h"].shape[-1], dtype=v["x"].dtype)
+    module = recurrent(v, "RNNCell")
     steps = [
         functional_call(module, weights(v, i, ""), (x, v["h_prev"][i]))
         for i, x in enumerate(v["x"])
@@ -184,19 +206,20 @@ def functional_head(v: Values, keep: Keep, loss: str, states: list[Any]) -> None
     import torch.nn.functional as F
 
     rows, logits = range(states[0].shape[0]), []
+    bias = v.get("b_o", [None] * len(rows))
     for h in states if "W_o" in v else ():
-        a = keep("a", torch.stack([F.linear(h[i], v["W_o"][i], v["b_o"][i]) for i in rows]))
+        a = keep("a", torch.stack([F.linear(h[i], v["W_o"][i], bias[i]) for i in rows]))
         keep("p", F.softmax(a, -1))
         logits.append(a)
     if loss == "final":
         last, count = states[-1], states[-1][0].numel() / states[-1].shape[-1]
         keep("L", torch.stack([F.mse_loss(last[i], v["y"][i], reduction="sum") for i in rows])
              / (2 * count))  # fmt: skip
-    elif loss in ("per_position", "stream"):
+    elif loss:
         every, width = torch.stack(logits, 1), logits[0].shape[-1]
         every = every.reshape(len(rows), -1, width)
         targets = v["Y"].reshape(every.shape)
-        how = "mean" if loss == "per_position" else "sum"
+        how = "sum" if loss == "stream" else "mean"
         keep("L", torch.stack([F.cross_entropy(every[i], targets[i], reduction=how)
                                for i in rows]))  # fmt: skip
 

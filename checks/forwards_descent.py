@@ -42,32 +42,11 @@ def maps(v: Values, keep: Keep, loss: str) -> None:
     keep("y", layer(v["V"])(u))
 
 
-def nn_maps(v: Values, keep: Keep, loss: str) -> None:
-    """The same by torch.nn.functional.linear."""
-    import torch
-
-    linear, rows = torch.nn.functional.linear, range(v["x"].shape[0])
-    u = keep("u", torch.stack([linear(v["x"][i], v["W"][i], v["b"][i]).tanh() for i in rows]))
-    keep("y", torch.stack([linear(u[i], v["V"][i]) for i in rows]))
-
-
 def descent(v: Values, keep: Keep, loss: str) -> None:
     """Gradient descent on sum_i lambda_i theta_i^2 / 2, T steps."""
     theta = v["theta_init"][:, -1]
     for _ in range(v["#T"]):
         theta = keep("theta", theta - v["eta"][:, None] * v["lam"] * theta)
-        keep("f", (v["lam"] * theta**2).sum(-1) / 2)
-
-
-def nn_descent(v: Values, keep: Keep, loss: str) -> None:
-    """The same steps from gradients that torch.autograd.grad takes of the quadratic."""
-    import torch
-
-    theta = v["theta_init"][:, -1]
-    for _ in range(v["#T"]):
-        total = (v["lam"] * theta**2).sum() / 2
-        (slope,) = torch.autograd.grad(total, theta, create_graph=True)
-        theta = keep("theta", theta - v["eta"][:, None] * slope)
         keep("f", (v["lam"] * theta**2).sum(-1) / 2)
 
 

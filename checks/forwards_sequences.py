@@ -93,34 +93,6 @@ def bidirectional(v: Values, keep: Keep, loss: str) -> None:
         keep("L", ((a - v["y"]) ** 2).sum(-1) / 2)
 
 
-def nn_bidirectional(v: Values, keep: Keep, loss: str) -> None:
-    """torch.nn.RNN without biases, once a direction."""
-    import torch
-    from torch.func import functional_call
-
-    def run(name: str, inputs: str, weight: str, again: str) -> Any:
-        width, hidden = v[weight].shape[-1], v[weight].shape[-2]
-        made = torch.nn.RNN(width, hidden, bias=False, dtype=v["x"].dtype)
-        outs = [
-            functional_call(
-                made,
-                {"weight_ih_l0": v[weight][i], "weight_hh_l0": v[again][i]},
-                (x, v[f"{name}_init"][i]),
-            )[0]
-            for i, x in enumerate(v[inputs])
-        ]
-        states = [keep(name, s) for s in torch.stack(outs).unbind(1)]
-        return states[-1]
-
-    h, b = run("h", "x", "W_x", "W_h"), run("b", "rev", "U_x", "U_h")
-    rows = zip(h, b, v["W_o"], v["W_b"], strict=True)
-    linear = torch.nn.functional.linear
-    a = keep("a", torch.stack([linear(p, o) + linear(q, w) for p, q, o, w in rows]))
-    if loss:
-        mse, pairs = torch.nn.functional.mse_loss, zip(a, v["y"], strict=True)
-        keep("L", torch.stack([mse(x, y, reduction="sum") / 2 for x, y in pairs]))
-
-
 def rnn_masked(v: Values, keep: Keep, loss: str) -> None:
     """A recurrence that holds its state where m = 0."""
     import torch

@@ -84,7 +84,7 @@ class ModuleTable(Autograd):
             UnavailableError: By a value inside the module, or for local derivatives.
         """
         shared = self.module.shared and self.system.tensors[wrt].role == "parameter" and of != "L"
-        if cut or shared or wrt in self.module.closed:
+        if cut or shared or self.module.inplace or wrt in self.module.closed:
             raise UnavailableError(f"{self.name} does not show how it reads {wrt}")
         return super().derivative(of, wrt, cut)
 

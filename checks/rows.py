@@ -20,12 +20,14 @@ class Module:
         forward: The function.
         closed: No derivative by these: values that it shows but does not read again, class targets.
         shared: Its rows share parameters: no derivative of many entries by a parameter.
+        inplace: It writes in place: it shows values, and no derivative.
     """
 
     name: str
     forward: F.Forward
     closed: frozenset[str] = frozenset()
     shared: bool = False
+    inplace: bool = False
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,9 @@ def random_givens(
     """Return seeded values for every given tensor and every given initial row.
 
     Parameters are scaled by the root of their last size, so that states stay of order one at any
-    size; the last axis of a one-hot tensor holds one 1. From the second attempt on each tensor is
-    scaled by its own order of magnitude, so that assumed inequalities are met sooner or later.
+    size; the last axis of a one-hot tensor holds one 1. From the second attempt on each tensor has
+    an order of magnitude of its own, and mixed signs or a single one: what is assumed of every
+    entry at once is then met at any size, sooner or later.
     """
     rng = np.random.default_rng([seed, attempt] if attempt else seed)
     found = {}
@@ -74,7 +75,9 @@ def random_givens(
         values = rng.standard_normal(shape)
         if tensor.role == "parameter" and len(shape) > 1:
             values /= np.sqrt(shape[-1])
-        values *= rng.choice(SCALES) if attempt else 1.0
+        if attempt:
+            sign = rng.choice((-1, 0, 1))
+            values = rng.choice(SCALES) * (sign * np.abs(values) if sign else values)
         found[tensor.name] = np.asarray(values, dtype)
     for name, how in system.initial.items():
         tensor = system.tensors[name]

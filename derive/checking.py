@@ -294,7 +294,7 @@ def with_numbers(verdict: Verdict, numeric: tuple[Evidence, ...], relation: str 
     """
     failed = [e.kind for e in numeric if not e.passed]
     if verdict.name == "proved" and failed:
-        reason = f"the proof and {' and '.join(failed)} disagree: one of them is wrong"
+        reason = f"the proof and {', '.join(failed)} disagree: one of them is wrong"
         return Verdict("undecided", "", reason=reason)
     if verdict.name != "undecided" or not numeric or relation != "=":
         return verdict

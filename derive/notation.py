@@ -8,7 +8,7 @@ of z, ``W_h`` keeps its label, positions are subscripts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from derive import syntax as S
@@ -160,7 +160,9 @@ class Writer:
         return self.to.paren(piece.text) if piece.text.startswith("-") else piece.text
 
     def quotient(self, node: S.Bin) -> Piece:
-        """``a / b``."""
+        """``a / b``; the sign of a number stands before the fraction."""
+        if isinstance(node.left, S.Neg) and isinstance(node.left.arg, S.Num):
+            return self.on_neg(S.Neg(replace(node, left=node.left.arg)))
         return self.to.fraction(self.piece(node.left), self.piece(node.right))
 
     def hadamard(self, node: S.Bin) -> Piece:
@@ -296,7 +298,8 @@ def position_names(root: S.Node) -> Iterator[str]:
 
 GREEK = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "eps": "ε", "epsilon": "ε", "eta": "η",
-    "theta": "θ", "kappa": "κ", "lambda": "λ", "mu": "μ", "nu": "ν", "rho": "ρ", "sigma": "σ",
-    "tau": "τ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "ell": "ℓ", "Sigma": "Σ",
-    "Delta": "Δ", "Gamma": "Γ", "Theta": "Θ", "Lambda": "Λ", "Phi": "Φ", "Psi": "Ψ", "Omega": "Ω",
+    "theta": "θ", "kappa": "κ", "lambda": "λ", "lam": "λ", "mu": "μ", "nu": "ν", "rho": "ρ",
+    "sigma": "σ", "tau": "τ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "ell": "ℓ",
+    "Sigma": "Σ", "Delta": "Δ", "Gamma": "Γ", "Theta": "Θ", "Lambda": "Λ", "Phi": "Φ",
+    "Psi": "Ψ", "Omega": "Ω",
 }  # fmt: skip

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from derive.notation import ATOM, DRESSED, GREEK, Entry, Notation, Piece
 
-COMMANDS = {name: "\\" + name for name in GREEK} | {"eps": r"\varepsilon", "L": r"\mathcal{L}"}
+COMMANDS = {name: "\\" + name for name in GREEK} | {
+    "eps": r"\varepsilon",
+    "lam": r"\lambda",
+    "L": r"\mathcal{L}",
+}
 
 
 def _letters(text: str) -> str:

@@ -98,7 +98,7 @@ def oracle(result: Result, kind: str) -> Cell:
     if not found:
         return Cell("")
     errors = [e.max_error for e in found if e.max_error is not None]
-    text = error_text(max(errors)) if errors else f"{sum(e.count for e in found)} agree"
+    text = error_text(kind, max(errors)) if errors else f"{sum(e.count for e in found)} agree"
     return Cell(text + ("" if all(e.independent for e in found) else "*"), tone_of(found))
 
 
@@ -109,12 +109,14 @@ def oracles(result: Result) -> Cell:
         return Cell("")
     worst = max(found, key=lambda e: (e.max_error or 0) / (e.tolerance or 1))
     star = "" if all(e.independent for e in found) else "*"
-    error = " agree" if worst.max_error is None else f" ≤ {error_text(worst.max_error)}"
+    error = " agree" if worst.max_error is None else f" ≤ {error_text(worst.kind, worst.max_error)}"
     return Cell(f"{sum(e.passed for e in found)}{error}{star}", tone_of(found))
 
 
-def error_text(error: float) -> str:
-    """Return an error with two digits."""
+def error_text(kind: str, error: float) -> str:
+    """Return an error with two digits; a sample's in standard errors."""
+    if kind == "monte_carlo":
+        return f"{error:.1f} s.e."
     return "0" if error == 0 else f"{error:.1e}"
 
 
@@ -186,6 +188,8 @@ def footnotes(results: list[Result], tables: list[Table]) -> Iterable[str]:
     """Yield what the marks in the tables mean."""
     if any(name == "oracles" for table in tables for name, _ in table.columns):
         yield "oracles: how many agree, and the error that comes closest to its tolerance"
+    if any(e.kind == "monte_carlo" for r in results for e in r.evidence):
+        yield "s.e.: standard errors of a mean over samples"
     if any(not e.independent for r in results for e in r.evidence):
         yield "* shares code with what it checks: a cross-check, not independent evidence"
 
