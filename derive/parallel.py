@@ -34,8 +34,15 @@ def give_up(_number: int, _frame: object) -> None:
 def interruptible() -> Iterator[None]:
     """Let a helper that is started inside cut this block short when it fails."""
     before, quiet = signal.signal(signal.SIGUSR1, give_up), sys.unraisablehook
-    # raised inside a callback of an import it would be printed there, and be lost
-    sys.unraisablehook = lambda e: None if e.exc_type is FailedEarlyError else quiet(e)
+
+    def again(lost: sys.UnraisableHookArgs) -> None:
+        """Raise once more what was lost inside a callback, as of an import."""
+        if lost.exc_type is FailedEarlyError:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        else:
+            quiet(lost)
+
+    sys.unraisablehook = again
     try:
         yield
     except FailedEarlyError:

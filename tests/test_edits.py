@@ -20,6 +20,7 @@ CLAIMS = [
 EQUIVALENT = {
     "dh[t]/dh[s] = prod(k=s+1..t, W_h) for s <= t": "equal factors commute",
     "dh[t]/dh[s] = prod(k=s+1..t, f[k]) for s <= t": "numbers commute",
+    "dL/dW_h = sum(t=1..T-1, g_z[t].T @ h[t-1])": "the state before position 0 is zero here",
 }
 # every variant for three topics; a sample of each claim's for the others, to keep the suite short
 WHOLE, SAMPLE = {"rnn", "softmax_ce", "bptt"}, 3
