@@ -36,9 +36,9 @@ def interruptible() -> Iterator[None]:
     before, quiet = signal.signal(signal.SIGUSR1, give_up), sys.unraisablehook
 
     def again(lost: sys.UnraisableHookArgs) -> None:
-        """Raise once more what was lost inside a callback, as of an import."""
+        """Raise once more, a little later, what was lost inside a callback, as of an import."""
         if lost.exc_type is FailedEarlyError:
-            os.kill(os.getpid(), signal.SIGUSR1)
+            threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGUSR1)).start()
         else:
             quiet(lost)
 

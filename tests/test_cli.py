@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import torch  # noqa: F401 - loaded once: in a test no helper process may cut its import short
 from typer.testing import CliRunner
 
 from derive.claim import Claim, Counterexample, Evidence, Result, Verdict
