@@ -55,6 +55,7 @@ class Algebra:
         self.prefer: frozenset[str] = frozenset()
         self.opened: set[str] = set()
         self.arguments: dict[str, Named] = {}
+        self.divided: frozenset[str] | None = None
         self.mentioned: dict[str, frozenset[str]] = {}
         self.made: dict[str, Definition | None] = {}
         self.busy: set[str] = set()

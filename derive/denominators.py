@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from derive.algebra import Algebra
+from derive.equation import Equation
 from derive.index import Expr
 from derive.lower import lower
 from derive.nodes import bound_symbols, kind, tensor_name
@@ -17,12 +18,18 @@ def written_denominators(algebra: Algebra, identity: Identity) -> frozenset[str]
     A denominator under a sum over positions, which may be empty, or a power of unknown length that
     was taken apart, is not among them.
     """
-    found: set[str] = set()
-    for equation in algebra.system.equations:
-        env: dict[Expr, Ix] = {s: (f"{s.name}=", 0) for s in equation.indices}
-        found |= _denominators(algebra, equation.rhs, env)
+    if algebra.divided is None:
+        algebra.divided = frozenset().union(
+            *(_of_equation(algebra, e) for e in algebra.system.equations)
+        )
     plain: dict[Expr, Ix] = {s: (s.name, 0) for s, _ in identity.free}
-    return frozenset(found | _denominators(algebra, identity.gap, plain))
+    return algebra.divided | _denominators(algebra, identity.gap, plain)
+
+
+def _of_equation(algebra: Algebra, equation: Equation) -> set[str]:
+    """Return what an equation divides by."""
+    env: dict[Expr, Ix] = {s: (f"{s.name}=", 0) for s in equation.indices}
+    return _denominators(algebra, equation.rhs, env)
 
 
 def _denominators(algebra: Algebra, expr: Expr, env: dict[Expr, Ix]) -> set[str]:

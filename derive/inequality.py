@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from derive.certificate import SCHEDULE, Certificate, certify
-from derive.denominators import written_denominators
 from derive.facts import Fact, all_assumed, squares
 from derive.index import Expr
 from derive.lower import lower
@@ -22,7 +21,6 @@ class InequalityAttempt(_Attempt):
     def __init__(self, identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]):
         super().__init__(identity, assumes, using)
         self.rows = len(SCHEDULE)
-        self.nonzero = written_denominators(self.algebra, identity)
         self.facts = (
             *self.facts,
             *(

@@ -109,7 +109,8 @@ class _Attempt:
             fact for a in stated if a.relation != "="
             for fact in all_assumed(self.algebra, a, identity)
         )  # fmt: skip
-        self.nonzero = written_denominators(self.algebra, identity) if self.facts else frozenset()
+        unequal = bool(self.facts) or identity.relation != "="
+        self.nonzero = written_denominators(self.algebra, identity) if unequal else frozenset()
         check_power_bases(identity, stated)
         self.assumed_at = {s.name for a in stated for s, _ in a.free}
         self.using = tuple(u for u in using if u.relation == "=")  # an inequality rewrites nothing
