@@ -68,6 +68,10 @@ def random_givens(
     found = {}
     for tensor in system.givens:
         shape = tuple(sizes[d.name] for d in tensor.dims)
+        if tensor.permutation:
+            rows = rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape[:-1]), axis=-1)
+            found[tensor.name] = np.eye(shape[-1], dtype=dtype)[rows]
+            continue
         if tensor.onehot:
             rows = rng.integers(0, shape[-1], size=shape[:-1])
             found[tensor.name] = np.eye(shape[-1], dtype=dtype)[rows]

@@ -47,10 +47,18 @@ class Signs:
 
 
 class Algebra:
-    """Definitions and supports of one system, made on demand and kept."""
+    """Definitions and supports of one system, made on demand and kept.
 
-    def __init__(self, system: System, lower: Lower, signs: Signs):
-        self.system, self.lower, self.signs = system, lower, signs
+    Args:
+        system: The system.
+        lower: Takes an expression to terms.
+        signs: What is assumed of whole tensors.
+        free: Names that are left free: what holds for all their values holds for their own.
+    """
+
+    def __init__(self, system: System, lower: Lower, signs: Signs,
+                 free: frozenset[str] = frozenset()):  # fmt: skip
+        self.system, self.lower, self.signs, self.free = system, lower, signs, free
         self.zeros = frozenset(n for n, how in system.initial.items() if how == "zeros")
         self.prefer: frozenset[str] = frozenset()
         self.opened: set[str] = set()
@@ -130,6 +138,8 @@ class Algebra:
         return self.made[name]
 
     def _define(self, name: str) -> Definition | None:
+        if name in self.free:
+            return None
         kind, _, rest = name.partition(":")
         if kind == "g" and rest:
             return self._adjoint(rest)

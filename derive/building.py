@@ -27,6 +27,7 @@ def build_system(
     parameters: tuple[str, ...] | None = None,
     targets: tuple[str, ...] = (),
     onehot: tuple[str, ...] = (),
+    permutations: tuple[str, ...] = (),
     initial: Mapping[str, str] | None = None,
     random: Mapping[str, Mapping[str, str]] | None = None,
     meanings: Mapping[str, str] | None = None,
@@ -45,6 +46,7 @@ def build_system(
         parameters: Names of the trainable tensors; by default those without a position axis.
         targets: Names of the target tensors.
         onehot: Names of the targets whose rows are one-hot.
+        permutations: Names of the given square matrices that permute: one 1 in each row and column.
         initial: ``zeros`` or ``given`` by state.
         random: ``mean`` (and ``variance``, ``third``, ``fourth``: central moments) of each tensor
             whose entries are random and independent: numbers, or names of given tensors.
@@ -62,7 +64,7 @@ def build_system(
     builder.order([*equations, *(losses or {}).values()], shapes, positions)
     states = {builder.left_side(s)[0] for s in statements}
     given = {n: z for n, z in tensors.items() if n not in states}
-    builder.declare(given, parameters, targets, onehot)
+    builder.declare(given, parameters, targets, onehot, permutations)
     for statement in statements:
         builder.declare_state(statement, shapes)
     builder.equations = [builder.equation(text) for text in equations]
@@ -228,33 +230,38 @@ class _Builder:
         self.add_tensor(name, self.shape(name, shapes[name]), "state")
 
     def add_tensor(
-        self, name: str, dims: tuple[Dim, ...], role: str, onehot: bool = False
-    ) -> Tensor:
+        self, name: str, dims: tuple[Dim, ...], role: str, onehot: bool = False,
+        permutation: bool = False,
+    ) -> Tensor:  # fmt: skip
         """Declare a tensor."""
         if name in self.tensors:
             raise DeriveError(f"{self.name}: {name} is declared twice")
         if name in self.dims or name in S.RESERVED or (name == "L" and role != "loss"):
             raise DeriveError(f"{self.name}: {name!r} is a size, or a word of the language")
         meaning = self.meanings.get(name, "")
-        tensor = Tensor(name, dims, role=role, meaning=meaning, onehot=onehot)
+        tensor = Tensor(name, dims, role=role, meaning=meaning, onehot=onehot,
+                        permutation=permutation)  # fmt: skip
         self.tensors[name] = tensor
         return tensor
 
     def declare(self, shapes: Mapping[str, tuple[str, ...]], parameters: tuple[str, ...] | None,
-                targets: tuple[str, ...], onehot: tuple[str, ...]) -> None:  # fmt: skip
+                targets: tuple[str, ...], onehot: tuple[str, ...],
+                permutations: tuple[str, ...]) -> None:  # fmt: skip
         """Declare the given tensors."""
         for name, sizes in shapes.items():
             dims = self.shape(name, sizes)
             timeless = not any(d.ordered for d in dims)
             trainable = name in parameters if parameters is not None else timeless
-            role = "target" if name in targets or name in onehot else "input"
+            exact = name in onehot or name in permutations
+            role = "target" if name in targets or exact else "input"
             self.add_tensor(
                 name,
                 dims,
                 "parameter" if trainable and role == "input" else role,
-                name in onehot,
+                exact,
+                name in permutations,
             )
-        for wanted in (*(parameters or ()), *targets, *onehot):
+        for wanted in (*(parameters or ()), *targets, *onehot, *permutations):
             if wanted not in self.tensors:
                 raise DeriveError(
                     f"{self.name}: {wanted!r} is not declared", hint=nearest(wanted, self.tensors)

@@ -70,6 +70,7 @@ SYSTEM = {
     "parameters": texts,
     "targets": texts,
     "onehot": texts,
+    "permutations": texts,
     "initial": Key(Entry.string_map),
     "random": Key(lambda entry: {n: e.string_map() for n, e in entry.table().items()}),
     "meanings": Key(Entry.string_map),

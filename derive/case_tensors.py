@@ -71,7 +71,33 @@ def read_givens(
     for name, entry in ids.items():
         check_count(entry, [sizes.values.get(a, 1) for a in axes_of(system, name)])
         values[name] = onehot_rows(entry, name, axes_of(system, name)[-1], sizes)
+    for name, entry in entries.items():
+        check_onehot(system, name, entry, values[name])
     return values, sizes.values
+
+
+def check_onehot(system: System, name: str, entry: Entry, value: Nested) -> None:
+    """Refuse rows that are not one-hot, and columns of a permutation that are not.
+
+    Raises:
+        DeriveError: Naming the row.
+    """
+    tensor = given_names(system)[name]
+    if not tensor.onehot or name != tensor.name:
+        return
+    matrices = [value]
+    for _ in range(max(0, len(tensor.dims) - 2)):
+        matrices = [m for v in matrices for m in v]  # type: ignore[union-attr]
+    for matrix in matrices:
+        rows = matrix if len(tensor.dims) > 1 else (matrix,)
+        columns = tuple(zip(*rows, strict=True)) if tensor.permutation else ()  # type: ignore[arg-type]
+        for kind_, lines in (("row", rows), ("column", columns)):
+            for place, line in enumerate(lines):  # type: ignore[arg-type]
+                if sorted(line) != [0] * (len(line) - 1) + [1]:  # type: ignore[arg-type]
+                    shown = ", ".join(map(str, line))  # type: ignore[arg-type]
+                    raise entry.error(
+                        f"{kind_} {place} of {name} has one 1 and else zeros; found ({shown})"
+                    )
 
 
 def given_names(system: System) -> dict[str, Tensor]:

@@ -15,6 +15,7 @@ from derive.lower import lower
 from derive.nodes import tensor_name
 from derive.normal import Normalizer
 from derive.proof import Proof
+from derive.views import open_names
 
 
 @lru_cache(maxsize=64)
@@ -26,7 +27,9 @@ def duality(system: System) -> Proof:
     causal single-assignment system, for every number of positions.
     """
     start = time.perf_counter()
-    algebra = algebra_of(system)
+    # each equation is a matter of its own: the values of all others are free
+    states = frozenset(e.tensor.name for e in system.equations) - open_names(system)
+    algebra = algebra_of(system, free=states)
     reached = {"L", *(e.tensor.name[2:] for e in adjoint_equations(system))}
     names = [e.tensor.name for e in system.equations if e.tensor.name in reached]
     left = sp.Add(*(_paired_tangent(system, name) for name in names))

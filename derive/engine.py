@@ -11,12 +11,14 @@ from derive.lower import lower
 NO_SIGNS = Signs()
 
 
-def algebra_of(system: System, signs: Signs = NO_SIGNS) -> Algebra:
-    """Return the algebra of a system (with its selected loss), where some signs are assumed."""
-    return made(system, signs)
+def algebra_of(
+    system: System, signs: Signs = NO_SIGNS, free: frozenset[str] = frozenset()
+) -> Algebra:
+    """Return the algebra of a system (with its loss), under some signs, some names left free."""
+    return made(system, signs, free)
 
 
 @lru_cache(maxsize=128)
-def made(system: System, signs: Signs) -> Algebra:
-    """Return an algebra, made once for a system and its signs."""
-    return Algebra(system, lower, signs)
+def made(system: System, signs: Signs, free: frozenset[str]) -> Algebra:
+    """Return an algebra, made once for a system, its signs and its free names."""
+    return Algebra(system, lower, signs, free)

@@ -100,6 +100,7 @@ class Tensor:
         role: ``input``, ``parameter``, ``state`` (has an equation), ``target`` or ``loss``.
         meaning: One line for `derive list quantities`.
         onehot: The last axis is a one-hot row (sums to one, idempotent).
+        permutation: One-hot along the last axis and along the one before it.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Tensor:
     role: str = "input"
     meaning: str = ""
     onehot: bool = False
+    permutation: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a name that the statement language could not read."""
@@ -115,6 +117,10 @@ class Tensor:
             raise DeriveError(f"a tensor's name must be an identifier; found {self.name!r}")
         if self.first and not (self.dims and self.dims[0].ordered):
             raise DeriveError(f"{self.name} has an initial value but no position axis")
+        if self.permutation and (len(self.dims) < 2 or self.dims[-1] != self.dims[-2]):
+            raise DeriveError(
+                f"a permutation is a square matrix; {self.name} has shape {self.shape}"
+            )
 
     @cached_property
     def base(self) -> sp.IndexedBase:

@@ -18,8 +18,9 @@ from derive.terms import Closure, Ix, Term
 class InequalityAttempt(_Attempt):
     """One inequality in its context: what it says is not negative, and what is known."""
 
-    def __init__(self, identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]):
-        super().__init__(identity, assumes, using)
+    def __init__(self, identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...],
+                 free: frozenset[str] = frozenset()):  # fmt: skip
+        super().__init__(identity, assumes, using, free)
         self.rows = len(SCHEDULE)
         self.facts = (
             *self.facts,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from derive.algebra import Algebra
+from derive.equation import Equation, System
 from derive.errors import DeriveError
 from derive.index import Expr
 from derive.lower import lower
+from derive.nodes import entry_indices, kind, tensor_name, walk
 from derive.normal import Rewrite
 from derive.ranges import context_edges
 from derive.statement import Identity
@@ -70,6 +73,41 @@ def lemmas_at(
 ) -> list[Rewrite]:
     """Return lemmas as rewrites at one place; one that speaks of no position has none there."""
     return [rewrite_of(algebra, u, fixed, True, at) for u in using if has_position(u)]
+
+
+def restated(identity: Identity, using: tuple[Identity, ...]) -> Identity:
+    """Put lemmas in the place of the equations of the states whose values they say.
+
+    A proved ``X[t,i] = ...`` gives X the value that its equation gives it, so a statement about
+    values holds in the one system where it holds in the other. Derivatives are read off equations:
+    a statement that has one is left alone.
+    """
+    sides = (identity.lhs, identity.rhs)
+    if any(kind(n) == "Total" for side in sides for n in walk(side)):
+        return identity
+    system = identity.system
+    for lemma in using:
+        system = _restated(system, lemma)
+    return replace(identity, system=system)
+
+
+def _restated(system: System, lemma: Identity) -> System:
+    """Return the system with one equation replaced by a lemma, itself where it says none."""
+    name, places = tensor_name(lemma.lhs), entry_indices(lemma.lhs)
+    equation = system.by_name.get(str(name))
+    every = [s for s, _ in lemma.free]
+    whole = len(set(places)) == len(places) and set(places) == set(every)
+    values = not any(kind(n) == "Total" for n in walk(lemma.rhs))
+    if equation is None or not whole or lemma.conditions or lemma.relation != "=" or not values:
+        return system
+    if equation.tensor.first < 0:
+        return system  # its initial values are given
+    other = Equation(equation.tensor, tuple(places), lemma.rhs, lemma.text)
+    equations = tuple(other if e is equation else e for e in system.equations)
+    try:
+        return replace(system, equations=equations)
+    except DeriveError:
+        return system  # it would read something that is computed later
 
 
 def has_position(identity: Identity) -> bool:

@@ -21,6 +21,7 @@ from derive.terms import (
     Ix,
     Term,
     canonical_key,
+    fresh,
     multiply,
     renamed,
     substitute,
@@ -260,20 +261,41 @@ def magnitude(algebra: Algebra, atom: Atom) -> Atom:
 def select_onehot(
     frame: Frame, terms: list[Term], apply: Callable[[list[Term]], list[Term]]
 ) -> list[Term] | None:
-    """f(sum_c Y_c v_c) = sum_c Y_c f(v_c) for a one-hot row Y."""
-    if len(terms) != 1:
-        return None
-    (term,) = terms
-    for atom, power in term.factors.items():
-        tensor = frame.algebra.system.tensors.get(atom[0])
-        if tensor is None or not tensor.onehot or power != 1 or atom[1][-1][0] not in term.bound:
-            continue
-        chosen, rest = atom[1][-1][0], term.copy()
-        rest.times(atom, -1)
-        dim = rest.bound.pop(chosen)
-        picked = [multiply(one(1, atom), t) for t in apply([rest])]
+    """f(w + sum_c Y_c v_c) = sum_c Y_c f(w + v_c) for a one-hot row Y, w without c."""
+    atoms = [a for t in terms for a in summed_atoms(frame.algebra, t)]
+    for name, row in dict.fromkeys((n, places[:-1]) for n, places in atoms):
+        chosen, dim, rests = fresh(), "", []
+        for term in terms:
+            here = (a for a in summed_atoms(frame.algebra, term) if a[0] == name)
+            atom = next((a for a in here if a[1][:-1] == row), None)
+            rest = term.copy()
+            if atom is not None:
+                rest.times(atom, -1)
+                dim = rest.bound.pop(atom[1][-1][0])
+                moved = substitute(rest, {atom[1][-1][0]: (chosen, 0)})
+                if moved is None:
+                    continue
+                rest = moved
+            rests.append(rest)
+        picked = [multiply(one(1, (name, (*row, (chosen, 0)))), t) for t in apply(rests)]
         return [bind(t, chosen, dim) for t in picked if t is not None]
     return None
+
+
+def summed_atoms(algebra: Algebra, term: Term) -> list[Atom]:
+    """Return a term's entries of one-hot rows that it sums over the whole row, the row not bound."""
+    found = []
+    guarded = {b for pair in term.guards for b in pair}
+    guarded |= {b for base, (to, _) in term.pinned.items() for b in (base, to)}
+    for atom, power in term.factors.items():
+        tensor = algebra.system.tensors.get(atom[0])
+        if tensor is None or not tensor.onehot or power != 1:
+            continue
+        *row, (last, shift) = atom[1]
+        free = last in term.bound and not any(b in term.bound for b, _ in row)
+        if free and not shift and last not in guarded and not tensor.dims[-1].ordered:
+            found.append(atom)
+    return found
 
 
 def exponential(algebra: Algebra, terms: list[Term]) -> list[Term]:

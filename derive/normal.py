@@ -80,6 +80,7 @@ class Normalizer:
         unfold: Extra atoms to unfold (recurrences, at exactly these places).
         frozen: Leave adjoints and tangents as free generators.
         folding: Whether sums fold into the denominators that are named so far.
+        limit: How many terms it may grow to.
     """
 
     def __init__(
@@ -90,8 +91,9 @@ class Normalizer:
         unfold: Callable[[Atom], bool] | None = None,
         frozen: bool = False,
         folding: bool = True,
+        limit: int = MAX_TERMS,
     ):
-        self.frozen, self.folding = frozen, folding
+        self.frozen, self.folding, self.limit = frozen, folding, limit
         self.algebra, self.rewrites = algebra, tuple(rewrites)
         self.unfolding, self.unfold = unfold is not None, unfold or (lambda _: False)
         self.edges = [*algebra.edges(), *edges]
@@ -110,8 +112,8 @@ class Normalizer:
         stack, steps = list(terms), 0
         while stack:
             steps += 1
-            if steps > MAX_TERMS:
-                raise UndecidedError(f"the normal form grew past {MAX_TERMS} terms")
+            if steps > self.limit:
+                raise UndecidedError(f"the normal form grew past {self.limit} terms")
             if steps % 32 == 0 and time.perf_counter() > _deadline[-1]:
                 raise UndecidedError("the search for a certificate took too long")
             term = stack.pop()

@@ -19,16 +19,19 @@ from derive.expect import computed_from
 from derive.facts import Fact, all_assumed, signs_of
 from derive.index import Expr
 from derive.kinks import Case, cases_of, kinks
-from derive.lemmas import lemmas_at, rewrite_of
+from derive.lemmas import lemmas_at, restated, rewrite_of
 from derive.lower import lower
 from derive.nodes import kind, tensor_name, walk
-from derive.normal import NormalForm, Normalizer, Rewrite, UndecidedError, limited
+from derive.normal import MAX_TERMS, NormalForm, Normalizer, Rewrite, UndecidedError, limited
 from derive.proof import Proof
 from derive.ranges import check_ranges, context_edges
 from derive.statement import Identity, read_statement
 from derive.support import Edges
 from derive.terms import Atom, Closure, Ix, Term, renamed
+from derive.views import breadth, unrelated, views
 
+SHORT_TERMS, MANY_NAMES = 1_000, 12
+"""How many terms a look at a part of a system may take, and from how many names on it comes first."""
 MAX_ROUNDS, MAX_CASES = 3, 5
 MAX_SECONDS = 2.0
 """Time after which a search for certificates and cases goes no further."""
@@ -64,13 +67,23 @@ _proofs: dict[tuple[object, ...], Proof] = {}
 def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]) -> Proof:
     """Try each kind of proof in turn."""
     start = time.perf_counter()
+    wide = breadth(identity) > MANY_NAMES
+    if wide:
+        found = _in_part(restated(identity, using), assumes, using)
+        if found is not None:
+            return found
+    stated = tuple(read_statement(identity.system, text) for text in assumes)
+    large = len(identity.system.equations) > MANY_NAMES
     try:
-        attempt = _attempt(identity, assumes, using)
+        free = unrelated(identity, (*stated, *using)) if large else frozenset()
+        attempt = _attempt(identity, assumes, using, free)
     except UndecidedError as gave_up:
         return Proof(False, "", gave_up.message, 0, time.perf_counter() - start, ())
     for method in attempt.methods():
         try:
-            with limited(float("inf") if identity.relation == "=" else MAX_SECONDS):
+            # an equation about little is worth waiting for: its terms are bounded
+            patient = identity.relation == "=" and not wide
+            with limited(float("inf") if patient else MAX_SECONDS):
                 found = method()
         except UndecidedError as gave_up:
             found = None
@@ -84,25 +97,49 @@ def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, 
                  tuple(sorted(attempt.rules)), attempt.residual)  # fmt: skip
 
 
-def _attempt(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]) -> _Attempt:
+def _in_part(
+    identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]
+) -> Proof | None:
+    """Try to prove a statement about a large system with most of its names left free."""
+    start = time.perf_counter()
+    for free in views(identity, tuple(u for u in using if u.relation == "=")):
+        try:
+            attempt = _attempt(identity, assumes, using, free)
+            attempt.limit = SHORT_TERMS
+            with limited(MAX_SECONDS):
+                found = attempt.quickly()
+        except UndecidedError:
+            continue
+        if found is not None:
+            kind, detail = found
+            return Proof(True, kind, detail, attempt.size, time.perf_counter() - start,
+                         tuple(sorted(attempt.rules)))  # fmt: skip
+    return None
+
+
+def _attempt(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...],
+             free: frozenset[str] = frozenset()) -> _Attempt:  # fmt: skip
     """Return the attempt at an equation or an inequality."""
     if identity.relation == "=":
-        return _Attempt(identity, assumes, using)
+        return _Attempt(identity, assumes, using, free)
     from derive.inequality import InequalityAttempt
 
-    return InequalityAttempt(identity, assumes, using)
+    return InequalityAttempt(identity, assumes, using, free)
 
 
 class _Attempt:
     """One statement in its context, with its assumptions as rewrites."""
 
-    def __init__(self, identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...]):
-        self.identity = identity
+    def __init__(self, identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, ...],
+                 free: frozenset[str] = frozenset()):  # fmt: skip
+        self.identity, self.limit = identity, MAX_TERMS
         self.edges: Edges = context_edges(identity)
         # an assumption speaks of the claim's own index where it uses its name (keep[b] = 0)
         self.fixed = frozenset(s.name for s, d in identity.free if d.ordered)
         stated = [read_statement(identity.system, text) for text in assumes]
-        self.algebra: Algebra = algebra_of(identity.system, signs_of(stated, self.fixed))
+        self.algebra: Algebra = algebra_of(
+            identity.system, signs_of(stated, self.fixed), free
+        )
         self.assumed = tuple(rewrite_of(self.algebra, a, self.fixed)
                              for a in stated if a.relation == "=")  # fmt: skip
         self.facts: tuple[Fact, ...] = tuple(
@@ -138,7 +175,8 @@ class _Attempt:
     def reduce(self, env: dict[Expr, Ix], edges: Edges, rewrites: Iterable[Rewrite] = (),
                unfold: Callable[[Atom], bool] | None = None) -> NormalForm:  # fmt: skip
         """Return the normal form of the difference in a context."""
-        normalizer = Normalizer(self.algebra, edges, (*self.assumed, *rewrites), unfold)
+        normalizer = Normalizer(self.algebra, edges, (*self.assumed, *rewrites), unfold,
+                                limit=self.limit)  # fmt: skip
         folds = sum(map(len, self.algebra.folds.values()))
         self.normalizer = normalizer
         out = normalizer.normal(self.difference(env, edges))

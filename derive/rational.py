@@ -93,7 +93,7 @@ class Functions:
     Args:
         size: How many generators the context holds.
         onehot: Names of the one-hot targets, with their number of classes.
-        classes: Class of each position; without them a row is any that sums to one.
+        classes: Class of each row, by tensor; without them a row is any that sums to one.
         end: Clock time (`time.perf_counter`) at which it gives up.
         split: Whether exp of a sum opens into a product (needed for shifts, slower).
         kinked: Whether a root, |x| or a step was met: such values are not free generators, and
@@ -102,7 +102,7 @@ class Functions:
 
     size: int
     onehot: Mapping[str, int] = field(default_factory=dict)
-    classes: tuple[int, ...] = ()
+    classes: Mapping[str, Mapping[tuple[int, ...], int]] = field(default_factory=dict)
     split: bool = False
     end: float = float("inf")
     made: dict[Any, int] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class Functions:
     def given(self, name: str, index: tuple[int, ...]) -> Rational:
         """Return the generator of a given entry; a one-hot row sums to one, or is its class."""
         if name in self.onehot and self.classes:
-            return self.one if self.classes[index[-2]] == index[-1] else self.zero
+            return self.one if self.classes[name][index[:-1]] == index[-1] else self.zero
         if name in self.onehot and index[-1] == self.onehot[name] - 1:
             others = (self.given(name, (*index[:-1], c)) for c in range(index[-1]))
             return self.one - sum(others, self.zero)

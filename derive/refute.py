@@ -77,7 +77,11 @@ class Values:
     def __call__(self, name: str, index: tuple[int, ...]) -> Fraction:
         """Return one entry."""
         tensor = self.system.tensors[name]
-        if tensor.onehot:
+        if tensor.permutation:
+            order = list(range(self.sizes[tensor.dims[-1].name]))
+            random.Random(f"{self.seed}:{name}:{index[:-2]}").shuffle(order)
+            value = Fraction(int(order[index[-2]] == index[-1]))
+        elif tensor.onehot:
             rng = random.Random(f"{self.seed}:{name}:{index[:-1]}")
             value = Fraction(int(rng.randrange(self.sizes[tensor.dims[-1].name]) == index[-1]))
         else:

@@ -257,27 +257,42 @@ def _peeled(atom: Atom, end: int) -> list[Term]:
 
 
 def onehot_rows(self: Normalizer, term: Term) -> list[Term] | None:
-    """Y_c Y_d = delta(c, d) Y_c and sum_c Y_c = 1 for a one-hot row."""
-    rows: dict[tuple[str, tuple[Ix, ...]], Ix] = {}
+    """Y_c Y_d = delta(c, d) Y_c and sum_c Y_c = 1 for a one-hot row; a permutation's columns too."""
+    seen: dict[tuple[str, int, tuple[Ix, ...]], Ix] = {}
     for atom, power in term.factors.items():
         tensor = self.algebra.system.tensors.get(atom[0])
         if tensor is None or not tensor.onehot or power < 0:
             continue
-        row, last = (atom[0], atom[1][:-1]), atom[1][-1]
         rest = term.copy()
         if power > 1:
             rest.factors[atom] = 1
             return [rest]
-        if row in rows:
-            del rest.factors[atom]
-            rest.times(("δ", (rows[row], last)))
-            return [rest]
-        rows[row] = last
-        others = [b for a in term.factors if a != atom for b, _ in a[1]]
-        if last[0] in term.bound and last[0] not in others:
-            del rest.factors[atom], rest.bound[last[0]]
-            return [rest]
+        for slot in (-1, -2) if tensor.permutation else (-1,):
+            places = list(atom[1])
+            here = places.pop(slot)
+            other = seen.setdefault((atom[0], slot, tuple(places)), here)
+            if other != here:
+                del rest.factors[atom]
+                if tensor.dims[slot].ordered:
+                    kept = rest.guard(other, here) and rest.guard(here, other)
+                    return [rest] if kept else []
+                rest.times(("δ", (other, here)))
+                return [rest]
+            if _stands_alone(term, atom, here[0], tensor.dims[slot].ordered):
+                del rest.factors[atom], rest.bound[here[0]]
+                return [rest]
     return None
+
+
+def _stands_alone(term: Term, atom: Atom, base: str, ordered: bool) -> bool:
+    """Tell whether a bound index runs over its whole axis under this atom alone.
+
+    Over positions a range may be part of the axis: then nothing is known.
+    """
+    if base not in term.bound or ordered:
+        return False
+    others = [b for a in term.factors if a != atom for b, _ in a[1]]
+    return base not in others and [b for b, _ in atom[1]].count(base) == 1
 
 
 def merge_powers(self: Normalizer, term: Term) -> list[Term] | None:

@@ -7,11 +7,13 @@ decides at the sizes given and says nothing of others.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
+from math import prod
 from typing import Literal
 
 from derive.errors import DeriveError
+from derive.index import Tensor
 from derive.instances import instances
 from derive.nodes import tensor_name, walk
 from derive.rational import Functions, NeedMoreError
@@ -67,20 +69,35 @@ def _decide(
     seen = upstream(identity)
     targets = [t for t in identity.system.tensors.values() if t.onehot and t.name in seen]
     onehot = {t.name: sizes[t.dims[-1].name] for t in targets}
+    rows = {t.name: [sizes[d.name] for d in t.dims[:-1]] for t in targets}
     for split in (False, True):
         ring = Functions(size, onehot, split=split, end=end)
         if _equal(identity, sizes, assumes, ring):
             return "proved"
         if ring.kinked:
             return "undecided"
-    rows = max((sizes[t.dims[-2].name] for t in targets), default=0)
-    classes = max(onehot.values(), default=1)
-    if rows == 0 or classes**rows > MAX_CLASSES:
-        return "undecided" if rows else "different"
-    for choice in product(range(classes), repeat=rows):
+    if not targets:
+        return "different"
+    many = prod(onehot[t.name] ** prod(rows[t.name]) for t in targets)
+    if many > MAX_CLASSES:
+        return "undecided"
+    each = [list(_choices(t, onehot[t.name], rows[t.name])) for t in targets]
+    for chosen in product(*each):
+        choice = {t.name: row for t, row in zip(targets, chosen, strict=True)}
         if not _equal(identity, sizes, assumes, Functions(size, onehot, choice, True, end)):
             return "different"
     return "proved"
+
+
+def _choices(tensor: Tensor, classes: int, rows: list[int]) -> Iterator[dict[tuple[int, ...], int]]:
+    """Yield the class of each row of a one-hot tensor, in every way that it allows."""
+    places = list(product(*map(range, rows)))
+    for picked in product(range(classes), repeat=len(places)):
+        chosen = dict(zip(places, picked, strict=True))
+        # a permutation uses every class once in each of its matrices
+        used = {(*row[:-1], c) for row, c in chosen.items()}
+        if not tensor.permutation or len(used) == len(places):
+            yield chosen
 
 
 def _equal(
