@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from derive.case_read import MAX_SCALARS, Entry
 from derive.equation import System
@@ -85,16 +85,16 @@ def check_onehot(system: System, name: str, entry: Entry, value: Nested) -> None
     tensor = given_names(system)[name]
     if not tensor.onehot or name != tensor.name:
         return
-    matrices = [value]
+    matrices: list[Any] = [value]
     for _ in range(max(0, len(tensor.dims) - 2)):
-        matrices = [m for v in matrices for m in v]  # type: ignore[union-attr]
+        matrices = [m for v in matrices for m in v]
     for matrix in matrices:
         rows = matrix if len(tensor.dims) > 1 else (matrix,)
-        columns = tuple(zip(*rows, strict=True)) if tensor.permutation else ()  # type: ignore[arg-type]
+        columns = zip(*rows, strict=True) if tensor.permutation else ()
         for kind_, lines in (("row", rows), ("column", columns)):
-            for place, line in enumerate(lines):  # type: ignore[arg-type]
-                if sorted(line) != [0] * (len(line) - 1) + [1]:  # type: ignore[arg-type]
-                    shown = ", ".join(map(str, line))  # type: ignore[arg-type]
+            for place, line in enumerate(lines):
+                if sorted(line) != [0] * (len(line) - 1) + [1]:
+                    shown = ", ".join(map(str, line))
                     raise entry.error(
                         f"{kind_} {place} of {name} has one 1 and else zeros; found ({shown})"
                     )

@@ -17,7 +17,7 @@ from derive.functions import TABLE
 from derive.index import Expr, affine
 from derive.mirrors import one
 from derive.naming import Frame, bind, inverse, name_of, named_function
-from derive.nodes import entry_indices, kind, tensor_name
+from derive.nodes import entry_indices, kind, tensor_name, walk
 from derive.normal import Normalizer, UndecidedError
 from derive.support import size_base
 from derive.terms import (
@@ -112,7 +112,7 @@ def on_sum(frame: Frame, expr: Expr) -> list[Term]:
     """Bind a fresh name; on a position axis its range is two guards."""
     *inner, (symbol, first, last) = expr.limits
     body = expr.function if not inner else sp.Sum(expr.function, *inner)
-    name, dim = fresh(), axis_of(frame, first, last)
+    name, dim = fresh(), axis_of(frame, first, last, symbol, body)
     if not frame.algebra.system.dims[dim].ordered:
         terms = lower_in(replace(frame, env={**frame.env, symbol: (name, 0)}), body)
         return [bind(t, name, dim) for t in terms]
@@ -127,8 +127,8 @@ def on_sum(frame: Frame, expr: Expr) -> list[Term]:
     return out
 
 
-def axis_of(frame: Frame, first: Expr, last: Expr) -> str:
-    """Return the size name of a bound index from its limits."""
+def axis_of(frame: Frame, first: Expr, last: Expr, symbol: Expr, body: Expr) -> str:
+    """Return the size name of a bound index from its limits, else from where it stands."""
     at = affine(last)
     dims = frame.algebra.system.dims
     if at.base is not None and at.base.is_positive and at.base.name in dims:
@@ -136,6 +136,12 @@ def axis_of(frame: Frame, first: Expr, last: Expr) -> str:
     ordered = [d.name for d in dims.values() if d.ordered]
     if len(ordered) == 1:
         return ordered[0]
+    for read in (n for n in walk(body) if tensor_name(n) is not None):
+        tensor = frame.algebra.system.tensors.get(str(tensor_name(read)).removeprefix("g_"))
+        slots = zip(entry_indices(read), tensor.dims if tensor else (), strict=False)
+        found = next((d.name for i, d in slots if affine(i).base == symbol), None)
+        if found is not None:
+            return found
     raise DeriveError(f"cannot tell which axis the range {first}..{last} is on")
 
 

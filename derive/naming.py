@@ -283,7 +283,7 @@ def select_onehot(
 
 
 def summed_atoms(algebra: Algebra, term: Term) -> list[Atom]:
-    """Return a term's entries of one-hot rows that it sums over the whole row, the row not bound."""
+    """Return a term's entries of one-hot rows summed over the whole row, the row not bound."""
     found = []
     guarded = {b for pair in term.guards for b in pair}
     guarded |= {b for base, (to, _) in term.pinned.items() for b in (base, to)}

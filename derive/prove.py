@@ -31,7 +31,7 @@ from derive.terms import Atom, Closure, Ix, Term, renamed
 from derive.views import breadth, unrelated, views
 
 SHORT_TERMS, MANY_NAMES = 1_000, 12
-"""How many terms a look at a part of a system may take, and from how many names on it comes first."""
+"""Terms that a look at a part of a system may take; from how many names on it comes first."""
 MAX_ROUNDS, MAX_CASES = 3, 5
 MAX_SECONDS = 2.0
 """Time after which a search for certificates and cases goes no further."""
@@ -68,10 +68,8 @@ def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, 
     """Try each kind of proof in turn."""
     start = time.perf_counter()
     wide = breadth(identity) > MANY_NAMES
-    if wide:
-        found = _in_part(restated(identity, using), assumes, using)
-        if found is not None:
-            return found
+    if wide and (part := _in_part(restated(identity, using), assumes, using)) is not None:
+        return part
     stated = tuple(read_statement(identity.system, text) for text in assumes)
     large = len(identity.system.equations) > MANY_NAMES
     try:
@@ -137,9 +135,7 @@ class _Attempt:
         # an assumption speaks of the claim's own index where it uses its name (keep[b] = 0)
         self.fixed = frozenset(s.name for s, d in identity.free if d.ordered)
         stated = [read_statement(identity.system, text) for text in assumes]
-        self.algebra: Algebra = algebra_of(
-            identity.system, signs_of(stated, self.fixed), free
-        )
+        self.algebra: Algebra = algebra_of(identity.system, signs_of(stated, self.fixed), free)
         self.assumed = tuple(rewrite_of(self.algebra, a, self.fixed)
                              for a in stated if a.relation == "=")  # fmt: skip
         self.facts: tuple[Fact, ...] = tuple(

@@ -257,7 +257,7 @@ def _peeled(atom: Atom, end: int) -> list[Term]:
 
 
 def onehot_rows(self: Normalizer, term: Term) -> list[Term] | None:
-    """Y_c Y_d = delta(c, d) Y_c and sum_c Y_c = 1 for a one-hot row; a permutation's columns too."""
+    """Y_c Y_d = delta(c, d) Y_c and sum_c Y_c = 1 for a one-hot row, or a permutation's column."""
     seen: dict[tuple[str, int, tuple[Ix, ...]], Ix] = {}
     for atom, power in term.factors.items():
         tensor = self.algebra.system.tensors.get(atom[0])
