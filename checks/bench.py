@@ -13,6 +13,7 @@ import numpy as np
 
 from derive.checks import autograd, complex_step, finite_difference, modules
 from derive.checks.assumptions import assume, pinned, pins
+from derive.checks.mask_draws import every_row, full_masks
 from derive.checks.sides import measured, positions
 from derive.checks.sizes import default_sizes, random_givens
 from derive.checks.storage import Array, infer_sizes
@@ -57,6 +58,9 @@ class Bench:
         key = (*(a.text for a in assumes), *sorted((str(s), n) for s, n in pin.items()))
         if key not in self.assumed:
             givens = assume(assumes, pin, self.givens, self.sizes)
+            if givens is not None and not every_row(self.system, self.sizes, givens):
+                full = {**self.givens, **full_masks(self.system, givens)}
+                givens = assume(assumes, pin, full, self.sizes)
             made = None if givens is None else Bench(self.system, givens, self.sizes, self.dtype)
             self.assumed[key] = made
         return self.assumed[key]
@@ -155,8 +159,10 @@ def point(
         bench_there = here.under(assumes, pin)
         if bench_there is None:
             return None
-        parts.append((bench_there, pinned(identity, here.sizes, pin)))
-    return Point(here, tuple(parts))
+        if every_row(here.system, here.sizes, bench_there.givens):
+            parts.append((bench_there, pinned(identity, here.sizes, pin)))
+    # where an assumption hides the last source of a row, nothing has a value
+    return Point(here, tuple(parts)) if parts else None
 
 
 _canonical: dict[int, tuple[System, System]] = {}

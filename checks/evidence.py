@@ -14,7 +14,7 @@ from derive.checks.numel import counts, has_count
 from derive.checks.sides import entries, has_derivative
 from derive.checks.sizes import random_sizes
 from derive.checks.storage import Array
-from derive.checks.table import Givens
+from derive.checks.table import Givens, Ours
 from derive.claim import Evidence
 from derive.index import Expr
 from derive.nodes import entry_indices, kind, tensor_name
@@ -149,6 +149,10 @@ def against(name: str, identity: Identity, turned: tuple[Expr, Expr], there: Poi
     if name == "finite_difference":
         scale = max([scale, *(table.scale(k[1]) for k, _ in entries(turned[0]) if len(k) == 3)])
         tolerance = finite_difference.tolerance(there.main.dtype)
+    gradients = [k[2] for k, _ in entries(turned[0]) if k[:2] == ("Total", "L")]
+    derived = there.table("ours")
+    if gradients and isinstance(derived, Ours):
+        scale = max([scale, *map(derived.passed, gradients)])
     forward = not has_derivative(turned[0])
     label = table.name.replace("torch autograd", "torch forward") if forward else table.name
 
@@ -166,13 +170,11 @@ def against(name: str, identity: Identity, turned: tuple[Expr, Expr], there: Poi
                        independent=table.independent, detail=detail)  # fmt: skip
 
     claimed = held(ours[0], "")
-    if not any(key[:2] == ("Total", "L") for key, _ in entries(turned[0])):
-        return claimed
-    derived = there.side(turned[0], identity, "ours")
-    if derived is None:
+    adjoints = there.side(turned[0], identity, "ours") if gradients else None
+    if adjoints is None:
         return claimed
     # the adjoint equations that were derived must give the oracle's left side as well
-    other = held(derived[0], "the derived adjoint equations")
+    other = held(adjoints[0], "the derived adjoint equations")
     return max(claimed, other, key=lambda e: (not e.passed, e.max_error or 0.0))
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from derive.checks.perturb import Part, Perturbed
 from derive.checks.runtime import stop_base
+from derive.checks.sides import measured
 from derive.checks.storage import Array
-from derive.checks.table import Givens, program
+from derive.checks.table import Givens, Ours, program
 from derive.equation import System
 
 FLOOR = 0.01
@@ -68,8 +69,15 @@ class Differences(Perturbed):
         return out
 
     def scale(self, of: str) -> float:
-        """Return the magnitude of the values whose differences are taken."""
-        return float(np.abs(self.values[of]).max()) if of in self.values else 1.0
+        """Return the magnitude of the values whose differences are taken.
+
+        A loss may be a sum of terms that cancel: it is rounded as they are.
+        """
+        found = float(np.abs(self.values[of]).max()) if of in self.values else 1.0
+        if of != "L" or of not in self.values:
+            return found
+        ours = Ours(self.system, self.givens, self.sizes)
+        return max(found, measured(self.system.by_name["L"].rhs, (), ours, self.sizes)[1])
 
 
 def directional(system: System, givens: Givens, sizes: Mapping[str, int], wrt: str,

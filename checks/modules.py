@@ -15,13 +15,15 @@ from typing import Any
 from derive.checks import forwards as F
 from derive.checks.autograd import Autograd
 from derive.checks.rows import PLAIN, Module, Row
+from derive.checks.rows_attention import ATTENTION
 from derive.checks.rows_gated import GATED
+from derive.checks.rows_norms import NORMS
 from derive.checks.rows_paths import PATHS
 from derive.checks.storage import Array
 from derive.checks.table import Givens, UnavailableError
 from derive.equation import System
 
-ROWS: dict[str, Row] = {**PLAIN, **GATED, **PATHS}
+ROWS: dict[str, Row] = {**PLAIN, **GATED, **PATHS, **ATTENTION, **NORMS}
 
 
 def row_of(system: System) -> Row | None:

@@ -113,6 +113,14 @@ def detach(emitter: Emitter, expr: Expr) -> Val:
     return emitter.emit(f"stop({val.code}, {axis})", val.labels, val.level)
 
 
+def masked(emitter: Emitter, expr: Expr) -> Val:
+    """A value, minus infinity where its weight is zero: how torch masks scores."""
+    weight, value = emitter.same_level([emitter.lower(a) for a in expr.args[:2]])
+    labels = emitter.ordered({*weight.labels, *value.labels})
+    chosen = f"{emitter.aligned(weight, labels)} > 0, {emitter.aligned(value, labels)}"
+    return emitter.emit(f"np.where({chosen}, -np.inf)", labels, value.level)
+
+
 def shifted(emitter: Emitter, expr: Expr) -> tuple[Val, str, str, str]:
     """Emit exp(x - max x) along the bound index; return it with the codes of max, sum and axis."""
     body, bound, size = expr.args[0], expr.args[1], expr.args[-1]
@@ -182,6 +190,7 @@ RULES: Mapping[str, Rule] = {
     "Leq": compare(" <= "),
     "KroneckerDelta": compare(" == "),
     "Detach": detach,
+    "Masked": masked,
     "Softmax": softmax,
     "LogSumExp": logsumexp,
     "Product": product(False),

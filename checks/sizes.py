@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from derive.checks.mask_draws import draw_masks
 from derive.equation import System
 from derive.errors import DeriveError, nearest
 
@@ -65,9 +66,11 @@ def random_givens(
     entry at once is then met at any size, sooner or later.
     """
     rng = np.random.default_rng([seed, attempt] if attempt else seed)
-    found = {}
+    found = draw_masks(system, sizes, rng, dtype)
     for tensor in system.givens:
         shape = tuple(sizes[d.name] for d in tensor.dims)
+        if tensor.binary:
+            continue
         if tensor.permutation:
             rows = rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape[:-1]), axis=-1)
             found[tensor.name] = np.eye(shape[-1], dtype=dtype)[rows]
@@ -82,6 +85,8 @@ def random_givens(
         if attempt:
             sign = rng.choice((-1, 0, 1))
             values = rng.choice(SCALES) * (sign * np.abs(values) if sign else values)
+        if tensor.nonnegative:
+            values = np.abs(values)
         found[tensor.name] = np.asarray(values, dtype)
     for name, how in system.initial.items():
         tensor = system.tensors[name]

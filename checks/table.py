@@ -22,6 +22,7 @@ from derive.equation import Equation, System
 from derive.errors import DeriveError
 from derive.index import Tensor, index_symbol
 from derive.nodes import tensor_name
+from derive.support import _upstream
 
 Givens = Mapping[str, Array]
 
@@ -146,6 +147,16 @@ class Ours(Table):
         shape = self.core(of) + self.shape(wrt)
         core = np.zeros(shape) if found is None else found.reshape(shape)
         return self.rows(of, core, wrt)
+
+    def passed(self, wrt: str) -> float:
+        """Return the size of the largest gradient between the loss and a tensor.
+
+        What reaches the tensor may be what is left of larger terms, and is rounded as they are:
+        through softmax and normalisation the mean of a gradient goes.
+        """
+        above = [n for n, below in _upstream(self.system).items() if wrt in below]
+        found = (self.values[f"g_{n}"] for n in above if f"g_{n}" in self.values)
+        return max((float(np.abs(g).max()) for g in found), default=0.0)
 
     def core(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor without its initial rows."""

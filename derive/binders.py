@@ -9,18 +9,24 @@ import sympy as sp
 
 from derive import syntax as S
 from derive.errors import DeriveError
+from derive.functions import TABLE
 from derive.index import Dim, Expr, affine
 from derive.indices import IndexReader
+from derive.masks import MaskReader, difference_guard, empty_row, has_infinity, ranged
 from derive.nodes import (
     DProduct,
     LogSumExp,
+    Masked,
     Product,
     Softmax,
     degree,
     freshen,
+    tensor_name,
 )
 from derive.scope import MAX_DEGREE, Env, Val, bound_name
 
+TINY = sp.Rational(1, 2)
+"""Less than what lies between 0 and 1: a strict comparison of the two with a whole number."""
 Bound = tuple[sp.Symbol, Dim]
 Limits = tuple[sp.Symbol, Dim, Expr, Expr]
 
@@ -43,6 +49,8 @@ class BinderReader(IndexReader):
         limits, inner = self.bound(node, env)
         if node.func == "prod":
             return self.product(node, limits, self.value(body, inner))
+        if node.func == "logsumexp" and has_infinity(body) and len(limits) == 1:
+            return self.log_sum(node, limits, inner)
         return self.reduced(node, limits, self.value(body, inner))
 
     def of_quantity(self, node: S.Call, env: Env) -> Val:
@@ -72,6 +80,12 @@ class BinderReader(IndexReader):
                 raise self.fail(arg, f"a range needs a position axis; {dim.name} has no order")
             return self.index(arg.first, env), self.index(arg.last, env)
         return sp.Integer(0), dim.symbol - 1
+
+    def log_sum(self, node: S.Call, limits: list[Limits], env: Env) -> Val:
+        """``logsumexp(s, x)`` of a body that may be minus infinity."""
+        symbol, dim, _, _ = limits[0]
+        body = self.score(node.args[-1], symbol, env)
+        return Val((), lambda _: LogSumExp(body, symbol, dim.symbol))
 
     def reduced(self, node: S.Call, limits: list[Limits], val: Val) -> Val:
         """Sum, mean or variance of a body over bound indices."""
@@ -152,8 +166,65 @@ class BinderReader(IndexReader):
         at, dim = env[index.name]
         symbol = self.fresh(index.name)
         inner = {**env, index.name: (symbol, dim)}
-        expr = self.scalar(body, inner)
+        expr = self.score(body, symbol, inner)
         return Val((), lambda _: Softmax(expr, symbol, at, dim.symbol))
+
+    def score(self, body: S.Node, symbol: sp.Symbol, env: Env) -> Expr:
+        """Elaborate a scalar body of a softmax, parts of which may be minus infinity."""
+        if not has_infinity(body):
+            return self.scalar(body, env)
+        masked = MaskReader(self.scalar, self.allowed, self.fail).read(body, env)
+        self.masks.append((body, masked.weight, symbol, dict(env)))
+        within = ranged(masked.weight, symbol, dict(env.values()))
+        return Masked(masked.weight, self.bounded(masked.value), *within)
+
+    def check_masks(self, conditions: tuple[tuple[Expr, Expr], ...] = ()) -> None:
+        """Refuse masks of positions alone that hide every source of a row.
+
+        Raises:
+            DeriveError: Naming the row.
+        """
+        for node, weight, bound, env in self.masks:
+            row = empty_row(weight, bound, env, conditions)
+            if row:
+                raise self.fail(
+                    node,
+                    f"this mask leaves {row} without a source",
+                    "allow at least one source in every row, such as s <= t",
+                )
+
+    def allowed(self, test: S.Condition, env: Env) -> Expr:
+        """Return one where a comparison holds, else zero."""
+        guard = self.guard(test, env)
+        if guard is not None:
+            return guard
+        left, right = (self.scalar(n, env) for n in (test.left, test.right))
+        exact = self.binary_test(left, right, test.shift)
+        if exact is not None:
+            return exact
+        return 1 - TABLE["step"](left - right) if test.shift else TABLE["step"](right - left)
+
+    def binary_test(self, left: Expr, right: Expr, strict: int) -> Expr | None:
+        """Return a comparison of one entry that is 0 or 1 with a number, through the entry."""
+        for entry, number, sign in ((left, right, 1), (right, left, -1)):
+            name = tensor_name(entry)
+            if name is None or not number.is_Rational or not self.scope.tensors[name].binary:
+                continue
+            zero, one = (int(bool(sign * (number - v) >= strict * TINY)) for v in (0, 1))
+            return zero + (one - zero) * entry
+        return None
+
+    def guard(self, test: S.Condition, env: Env) -> Expr | None:
+        """Return a comparison of positions as a guard, None for one of values."""
+        try:
+            left, right = self.position(test.left, env), self.position(test.right, env)
+        except DeriveError:
+            return None
+        dims = {
+            **{s: d for s, d in env.values()},
+            **{d.symbol: d for d in self.scope.dims.values()},
+        }
+        return difference_guard(left, right - test.shift, dims)
 
     def over_last_axis(self, node: S.Call, val: Val) -> Val:
         """``softmax(a[t])``, ``logsumexp(a[t])`` over the last axis."""

@@ -16,6 +16,9 @@ from derive.parse import parse_expression, parse_statement
 from derive.scope import Scope, free_names
 
 
+Kinds = Mapping[str, tuple[str, ...]]
+
+
 def build_system(
     name: str,
     sizes: tuple[str, ...],
@@ -28,6 +31,8 @@ def build_system(
     targets: tuple[str, ...] = (),
     onehot: tuple[str, ...] = (),
     permutations: tuple[str, ...] = (),
+    binary: tuple[str, ...] = (),
+    nonnegative: tuple[str, ...] = (),
     initial: Mapping[str, str] | None = None,
     random: Mapping[str, Mapping[str, str]] | None = None,
     meanings: Mapping[str, str] | None = None,
@@ -47,6 +52,9 @@ def build_system(
         targets: Names of the target tensors.
         onehot: Names of the targets whose rows are one-hot.
         permutations: Names of the given square matrices that permute: one 1 in each row and column.
+        binary: Names of the given tensors all of whose entries are 0 or 1, such as padding masks.
+        nonnegative: Names of the given tensors no entry of which is negative, such as LayerNorm's
+            eps; drawn ones are positive.
         initial: ``zeros`` or ``given`` by state.
         random: ``mean`` (and ``variance``, ``third``, ``fourth``: central moments) of each tensor
             whose entries are random and independent: numbers, or names of given tensors.
@@ -64,7 +72,13 @@ def build_system(
     builder.order([*equations, *(losses or {}).values()], shapes, positions)
     states = {builder.left_side(s)[0] for s in statements}
     given = {n: z for n, z in tensors.items() if n not in states}
-    builder.declare(given, parameters, targets, onehot, permutations)
+    kinds = {
+        "onehot": (*onehot, *permutations),
+        "permutation": permutations,
+        "binary": binary,
+        "nonnegative": nonnegative,
+    }
+    builder.declare(given, parameters, targets, kinds)
     for statement in statements:
         builder.declare_state(statement, shapes)
     builder.equations = [builder.equation(text) for text in equations]
@@ -229,39 +243,29 @@ class _Builder:
         name, _ = self.left_side(statement)
         self.add_tensor(name, self.shape(name, shapes[name]), "state")
 
-    def add_tensor(
-        self, name: str, dims: tuple[Dim, ...], role: str, onehot: bool = False,
-        permutation: bool = False,
-    ) -> Tensor:  # fmt: skip
+    def add_tensor(self, name: str, dims: tuple[Dim, ...], role: str, **kinds: bool) -> Tensor:
         """Declare a tensor."""
         if name in self.tensors:
             raise DeriveError(f"{self.name}: {name} is declared twice")
         if name in self.dims or name in S.RESERVED or (name == "L" and role != "loss"):
             raise DeriveError(f"{self.name}: {name!r} is a size, or a word of the language")
         meaning = self.meanings.get(name, "")
-        tensor = Tensor(name, dims, role=role, meaning=meaning, onehot=onehot,
-                        permutation=permutation)  # fmt: skip
+        tensor = Tensor(name, dims, role=role, meaning=meaning, **kinds)
         self.tensors[name] = tensor
         return tensor
 
     def declare(self, shapes: Mapping[str, tuple[str, ...]], parameters: tuple[str, ...] | None,
-                targets: tuple[str, ...], onehot: tuple[str, ...],
-                permutations: tuple[str, ...]) -> None:  # fmt: skip
-        """Declare the given tensors."""
+                targets: tuple[str, ...], kinds: Kinds) -> None:  # fmt: skip
+        """Declare the given tensors, each with the kinds whose lists hold its name."""
         for name, sizes in shapes.items():
             dims = self.shape(name, sizes)
             timeless = not any(d.ordered for d in dims)
             trainable = name in parameters if parameters is not None else timeless
-            exact = name in onehot or name in permutations
-            role = "target" if name in targets or exact else "input"
-            self.add_tensor(
-                name,
-                dims,
-                "parameter" if trainable and role == "input" else role,
-                exact,
-                name in permutations,
-            )
-        for wanted in (*(parameters or ()), *targets, *onehot, *permutations):
+            own = {kind: name in names for kind, names in kinds.items()}
+            role = "target" if name in targets or own["onehot"] or own["binary"] else "input"
+            role = "parameter" if trainable and role == "input" else role
+            self.add_tensor(name, dims, role, **own)
+        for wanted in (*(parameters or ()), *targets, *(n for v in kinds.values() for n in v)):
             if wanted not in self.tensors:
                 raise DeriveError(
                     f"{self.name}: {wanted!r} is not declared", hint=nearest(wanted, self.tensors)
@@ -281,6 +285,7 @@ class _Builder:
         tensor = self.tensors[name]
         env = {n: (elaborator.fresh(n), d) for n, d in zip(names, tensor.dims, strict=True)}
         rhs = elaborator.scalar(statement.rhs, env)
+        elaborator.check_masks()
         if any(kind(n) == "Expect" for n in walk(rhs)):
             message = f"{self.name}: an expected value stands in statements, not in equations"
             raise DeriveError(message, text=text, at=statement.rhs.span[0])

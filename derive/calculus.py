@@ -90,6 +90,9 @@ def _uses(
     elif kind(expr) in TABLE:
         slope = TABLE[kind(expr)].derivative(expr.args[0], known.get(expr, expr))
         yield from _uses(expr.args[0], cof * slope, limits, known, fresh)
+    elif kind(expr) == "Masked":
+        # where the weight is zero, so is the softmax that the cofactor holds
+        yield from _uses(expr.args[1], cof, limits, known, fresh)
     elif kind(expr) == "Softmax":
         yield from _softmax_uses(expr, cof, limits, known, fresh)
     elif kind(expr) == "LogSumExp":
@@ -97,7 +100,7 @@ def _uses(
         name = fresh(bound)
         at = rebuild(body, {bound: name})
         weight = _named_softmax(Softmax(body, bound, name, size), known)
-        yield from _uses(at, cof * weight, (*limits, (name, 0, size - 1)), known, fresh)
+        yield from _uses(at, cof * weight, (*limits, (name, sp.Integer(0), size - 1)), known, fresh)
     elif kind(expr) not in CONSTANT_KINDS and not expr.is_Number and not expr.is_Symbol:
         raise DeriveError(f"no derivative rule for {kind(expr)} in an equation")
 
@@ -112,7 +115,7 @@ def _softmax_uses(
     p_c = _named_softmax(Softmax(body, bound, name, size), known)
     weight = cof * p_at * (sp.KroneckerDelta(at, name) - p_c)
     inner = rebuild(body, {bound: name})
-    yield from _uses(inner, weight, (*limits, (name, 0, size - 1)), known, fresh)
+    yield from _uses(inner, weight, (*limits, (name, sp.Integer(0), size - 1)), known, fresh)
 
 
 def _named_softmax(expr: Expr, known: Mapping[Expr, Expr]) -> Expr:
@@ -155,6 +158,8 @@ def tangent(expr: Expr, entry: Callable[[Expr], Expr]) -> Expr:
     if kind(expr) in TABLE:
         slope = TABLE[kind(expr)].derivative(expr.args[0], expr)
         return slope * tangent(expr.args[0], entry)
+    if kind(expr) == "Masked":
+        return tangent(expr.args[1], entry)
     if kind(expr) in ("Softmax", "LogSumExp"):
         return _softmax_tangent(expr, entry)
     raise DeriveError(f"no derivative rule for {kind(expr)} in an equation")

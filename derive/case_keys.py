@@ -71,6 +71,8 @@ SYSTEM = {
     "targets": texts,
     "onehot": texts,
     "permutations": texts,
+    "binary": texts,
+    "nonnegative": texts,
     "initial": Key(Entry.string_map),
     "random": Key(lambda entry: {n: e.string_map() for n, e in entry.table().items()}),
     "meanings": Key(Entry.string_map),

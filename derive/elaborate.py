@@ -19,6 +19,7 @@ from derive.binders import BinderReader
 from derive.errors import nearest
 from derive.functions import TABLE
 from derive.index import Expr, affine
+from derive.masks import INFINITY
 from derive.nodes import (
     Detach,
     Expect,
@@ -48,6 +49,9 @@ class Elaborator(BinderReader):
         if node.name in self.scope.dims and self.scope.tensor(node.name) is None:
             size = self.scope.dims[node.name].symbol
             return Val((), lambda _: size)
+        if node.name == INFINITY and self.scope.tensor(node.name) is None:
+            raise self.fail(node, "infinity stands as -oo under a softmax or a logsumexp alone",
+                            "write softmax(s, where(s <= t, S[t,s], -oo))")  # fmt: skip
         return self.entries(node, node.name, (), env)
 
     def on_item(self, node: S.Item, env: Env) -> Val:
@@ -191,6 +195,10 @@ class Elaborator(BinderReader):
     def on_deriv(self, node: S.Deriv, env: Env) -> Val:
         """``dA/dB`` or ``partial A/partial B``: axes of A, then of B (numerator layout)."""
         of, wrt = self.value(node.of, env), self.value(node.wrt, env)
+        by = self.scope.tensor(getattr(node.wrt, "name", ""))
+        if by is not None and by.binary:
+            raise self.fail(node.wrt, f"{by.name} is 0 or 1 everywhere: no derivative by it",
+                            "declare it without binary")  # fmt: skip
         make = Total if node.kind == "total" else Partial
         cut = len(of.axes)
         return Val(of.axes + wrt.axes, lambda i: make(of.build(i[:cut]), wrt.build(i[cut:])))
@@ -304,16 +312,22 @@ class Elaborator(BinderReader):
             raise self.fail(node, "where takes a comparison and two values",
                             "write where(a <= b, x, y)")  # fmt: skip
         test, args = node.args[0], node.args[1:]
+        guard = self.guard(test, env)
+        if guard is not None:
+            return self.between(node, Val((), lambda _: guard), *args, env=env)
         left, right = (self.value(n, env) for n in (test.left, test.right))
-        yes, no = (self.value(a, env) for a in args)
         if test.shift:  # a < b is what is left of b <= a
-            left, right, yes, no = right, left, no, yes
-        minus = S.Bin("-", *args, span=node.span)
-        apart = self.elementwise(minus, right, left)
+            left, right, args = right, left, args[::-1]
+        apart = self.elementwise(S.Bin("-", *args, span=node.span), right, left)
         holds = Val(apart.axes, lambda i: TABLE["step"](apart.build(i)), apart.turned)
-        chosen = self.elementwise(S.Bin("*", *args, span=node.span), holds,
-                                  self.elementwise(minus, yes, no))  # fmt: skip
-        return self.elementwise(S.Bin("+", *args, span=node.span), no, chosen)
+        return self.between(node, holds, *args, env=env)
+
+    def between(self, node: S.Call, holds: Val, yes: S.Node, no: S.Node, *, env: Env) -> Val:
+        """Return one value where something holds, else the other."""
+        first, second = self.value(yes, env), self.value(no, env)
+        minus, times, plus = (S.Bin(op, yes, no, span=node.span) for op in "-*+")
+        chosen = self.elementwise(times, holds, self.elementwise(minus, first, second))
+        return self.elementwise(plus, second, chosen)
 
     def on_condition(self, node: S.Condition, env: Env) -> Val:
         """A comparison stands in a where, or after for."""

@@ -41,3 +41,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return f"did you mean {close[0]!r}?"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return f"known: {shown}" if names else ""
+
+
+class UndefinedError(DeriveError):
+    """A value that does not exist: a division by what is zero everywhere."""

@@ -109,8 +109,10 @@ class Explicit:
         if entry in self.busy:
             raise DeriveError(f"{entry[0]} is assumed in terms of itself")
         self.busy.add(entry)
-        dual = self._computed(entry)
-        self.busy.discard(entry)
+        try:
+            dual = self._computed(entry)
+        finally:
+            self.busy.discard(entry)
         self.entries[entry] = dual
         self.order.append(entry)
         return dual
@@ -290,9 +292,17 @@ def _repeated(world: Explicit, base: Dual, power: int) -> Dual:
     return inverse, {e: 0 - inverse * inverse * p for e, p in out[1].items()}
 
 
+def _exponential(world: Explicit, body: Expr, env: Env) -> Dual:
+    """Return exp of a body; a hidden source has none, whatever its value."""
+    if kind(body) != "Masked":
+        return world.applied("exp", world.dual(body, env))
+    weight = world.dual(body.args[0], env)
+    return multiply(weight, world.applied("exp", world.dual(body.args[1], env)))
+
+
 def _softmax(world: Explicit, expr: Expr, env: Env) -> Dual:
     body, bound, at, size = expr.args
-    weights = [world.applied("exp", world.dual(body, {**env, bound: i}))
+    weights = [_exponential(world, body, {**env, bound: i})
                for i in range(world.index(size, env))]  # fmt: skip
     return multiply(
         weights[world.index(at, env)], _repeated(world, add(weights, world.ring.zero), -1)
@@ -301,7 +311,7 @@ def _softmax(world: Explicit, expr: Expr, env: Env) -> Dual:
 
 def _logsumexp(world: Explicit, expr: Expr, env: Env) -> Dual:
     body, bound, size = expr.args
-    weights = [world.applied("exp", world.dual(body, {**env, bound: i}))
+    weights = [_exponential(world, body, {**env, bound: i})
                for i in range(world.index(size, env))]  # fmt: skip
     return world.applied("log", add(weights, world.ring.zero))
 

@@ -209,10 +209,16 @@ def mentions(algebra: Algebra, name: str) -> frozenset[str]:
     return algebra.mentioned[name]
 
 
+def is_binary(algebra: Algebra, name: str) -> bool:
+    """Tell whether an atom is 0 or 1 everywhere."""
+    tensor = algebra.system.tensors.get(name)
+    return (tensor is not None and tensor.binary) or function_of(algebra, name) == "step"
+
+
 def reduce_steps(self: Normalizer, term: Term) -> list[Term] | None:
-    """A step is 0 or 1: its powers are itself."""
+    """A step is 0 or 1, and so is an entry of a mask: its powers are itself."""
     for atom, power in term.factors.items():
-        if power > 1 and function_of(self.algebra, atom[0]) == "step":
+        if power > 1 and is_binary(self.algebra, atom[0]):
             rest = term.copy()
             rest.factors[atom] = 1
             return [rest]

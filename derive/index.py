@@ -101,6 +101,8 @@ class Tensor:
         meaning: One line for `derive list quantities`.
         onehot: The last axis is a one-hot row (sums to one, idempotent).
         permutation: One-hot along the last axis and along the one before it.
+        binary: Every entry is 0 or 1.
+        nonnegative: No entry is negative; drawn ones are positive.
     """
 
     name: str
@@ -110,6 +112,8 @@ class Tensor:
     meaning: str = ""
     onehot: bool = False
     permutation: bool = False
+    binary: bool = False
+    nonnegative: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a name that the statement language could not read."""

@@ -23,6 +23,7 @@ class IndexReader:
     ordered: set[tuple[str, str]] = field(default_factory=set)
     compared: set[S.Condition] = field(default_factory=set)
     binding: set[str] = field(default_factory=set)
+    masks: list[tuple[S.Node, Expr, sp.Symbol, Env]] = field(default_factory=list)
 
     def fail(self, node: S.Node, message: str, hint: str = "") -> DeriveError:
         """Return an error that points at a node."""
@@ -43,8 +44,13 @@ class IndexReader:
             if isinstance(item, S.Item):
                 self.lookup(item, item.name)
 
-    def dims_of(self, name: str, nodes: Iterable[S.Node], env: Env) -> list[Dim]:
-        """Return the sizes of the axes that index ``name`` stands on in these nodes."""
+    def dims_of(
+        self, name: str, nodes: Iterable[S.Node], env: Env, links: bool = False
+    ) -> list[Dim]:
+        """Return the sizes of the axes that index ``name`` stands on in these nodes.
+
+        With `links`, those too that a comparison or a range passes on: where it stands on no axis.
+        """
         found: list[Dim] = []
         for node in nodes:
             if isinstance(node, S.Call):
@@ -58,10 +64,14 @@ class IndexReader:
                 if name in others:
                     found += [env[o][1] for o in others if o in env and o != name]
             # a comparison in where(...) is of values; one after "for" is of positions
-            if not (isinstance(node, S.Condition) and node in self.compared):
+            if links and not (isinstance(node, S.Condition) and node in self.compared):
                 found += self.linked(name, node, env)
-            found += self.dims_of(name, S.children(node), env)
+            found += self.dims_of(name, S.children(node), env, links)
         return found
+
+    def axes_of(self, name: str, nodes: list[S.Node], env: Env) -> list[Dim]:
+        """Return the sizes of the axes of an index: where it stands, else what passes one on."""
+        return self.dims_of(name, nodes, env) or self.dims_of(name, nodes, env, links=True)
 
     def linked(self, name: str, node: S.Node, env: Env) -> list[Dim]:
         """Return the sizes that a comparison or a range passes on: ``s <= t``, ``t=b..T-1``."""
@@ -72,7 +82,7 @@ class IndexReader:
             return found
         for arg in node.args[:-1]:
             if isinstance(arg, S.Range) and name in names_of(arg):
-                inside = self.dims_of(arg.name, [node.args[-1]], env)
+                inside = self.dims_of(arg.name, [node.args[-1]], env, links=True)
                 found += inside or self.sizes_of(names_of(arg) - {name}, env)
         return found
 
@@ -100,7 +110,8 @@ class IndexReader:
         Raises:
             DeriveError: If it stands nowhere, or on axes of two sizes.
         """
-        dims = self.dims_of(name, nodes, env)
+        nodes = list(nodes)
+        dims = self.axes_of(name, nodes, env)
         if not dims and isinstance(where, S.Range):
             dims = self.sizes_of(names_of(where), env)
         names = sorted({d.name for d in dims})

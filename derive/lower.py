@@ -17,7 +17,7 @@ from derive.functions import TABLE
 from derive.index import Expr, affine
 from derive.mirrors import one
 from derive.naming import Frame, bind, inverse, name_of, named_function
-from derive.nodes import entry_indices, kind, tensor_name, walk
+from derive.nodes import entry_indices, exponential, exponentials, kind, tensor_name, walk
 from derive.normal import Normalizer, UndecidedError
 from derive.support import size_base
 from derive.terms import (
@@ -275,14 +275,14 @@ def content_name(tag: str, terms: list[Term]) -> str:
 def on_softmax(frame: Frame, expr: Expr) -> list[Term]:
     """exp(x_at) / Z with Z the named sum of exp(x)."""
     body, bound, at, size = expr.args
-    top = lower_in(replace(frame, env={**frame.env, bound: frame.ix(at)}), body)
+    top = replace(frame, env={**frame.env, bound: frame.ix(at)})
     below = inverse(Normalizer(frame.algebra, []), partition(frame, body, bound, size))
-    return products(frame, [named_function(frame, "exp", top), below])
+    return products(frame, [lower_in(top, exponential(body, TABLE["exp"])), below])
 
 
 def partition(frame: Frame, body: Expr, bound: Expr, size: Expr) -> list[Term]:
     """Return the sum of exp over the bound index, as terms."""
-    return on_sum(frame, sp.Sum(TABLE["exp"](body), (bound, 0, size - 1)))
+    return on_sum(frame, exponentials(body, bound, size, TABLE["exp"]))
 
 
 def on_logsumexp(frame: Frame, expr: Expr) -> list[Term]:

@@ -7,6 +7,8 @@
 ``Leq(a, b)``       1 where index a <= index b, else 0
 ``Softmax(x,k,at,n)`` exp(x at k=at) / sum over k < n of exp(x); x has the bound index k
 ``LogSumExp(x,k,n)``  log of the sum over k < n of exp(x)
+``Masked(w, x, rest, first, last)``  the body of one of these two: x where the weight w is one, -oo
+                    where it is zero; w is `rest` within first..last, and zero outside
 ``Product(x,i,j,k,first,last,row,col,n)``  entry [row, col] of the ordered product of the n x n
                     matrices x[i,j] for k = first, ..., last (ascending), leftmost first; DProduct:
                     descending; n = 1 for scalars
@@ -29,6 +31,7 @@ Detach = sp.Function("Detach")
 Leq = sp.Function("Leq")
 Softmax = sp.Function("Softmax")
 LogSumExp = sp.Function("LogSumExp")
+Masked = sp.Function("Masked")
 Product = sp.Function("Product")
 DProduct = sp.Function("DProduct")
 Power = sp.Function("Power")
@@ -52,6 +55,21 @@ def tensor_name(expr: Expr) -> str | None:
 def entry_indices(expr: Expr) -> tuple[Expr, ...]:
     """Return the indices of a tensor entry; () for a scalar."""
     return expr.args[1:] if isinstance(expr, sp.Indexed) else ()
+
+
+def exponential(body: Expr, exp: Callable[[Expr], Expr]) -> Expr:
+    """Return exp of the body of a softmax: w exp(x) where a mask gives it a weight."""
+    if kind(body) == "Masked":
+        return body.args[0] * exp(body.args[1])
+    return exp(body)
+
+
+def exponentials(body: Expr, bound: sp.Symbol, size: Expr, exp: Callable[[Expr], Expr]) -> Expr:
+    """Return the sum of exp of a body over its bound index, within the range of its mask."""
+    if kind(body) == "Masked":
+        _, value, rest, first, last = body.args
+        return sp.Sum(rest * exp(value), (bound, first, last))
+    return sp.Sum(exp(body), (bound, 0, size - 1))
 
 
 def rebuild(expr: Expr, mapping: Mapping[Expr, Expr]) -> Expr:

@@ -11,11 +11,12 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
 from derive.algebra import Algebra
 from derive.errors import DeriveError
 from derive.support import Edges
-from derive.terms import Atom, Closure, Ix, Key, Term, canonical_key, multiply, renamed
+from derive.terms import Atom, Closure, Ix, Key, Term, canonical_key, multiply, renamed, substitute
 
 NormalForm = dict[Key, Term]
 MAX_TERMS = 4_000
@@ -35,6 +36,7 @@ class Rewrite:
         params: Bases that match.
         terms: The right side.
         conditions: Pairs (low, high) over the params: low <= high must follow.
+        beside: Atoms over the params that must stand beside it: their product with it is rewritten.
     """
 
     name: str
@@ -42,6 +44,20 @@ class Rewrite:
     params: frozenset[str]
     terms: tuple[Term, ...]
     conditions: tuple[tuple[Ix, Ix], ...] = ()
+    beside: tuple[Atom, ...] = ()
+
+    def without(self, term: Term, found: dict[str, Ix]) -> Term | None:
+        """Return a term less what must stand beside a matched atom, None if it does not."""
+        if not self.beside:
+            return term
+        rest = term.copy()
+        for name, places in self.beside:
+            moved = substitute(Term(Fraction(1), {(name, places): 1}), found)
+            ((atom, _),) = moved.factors.items() if moved is not None else ((None, 0),)
+            if atom is None or term.factors.get(atom, 0) < 1:
+                return None
+            rest.times(atom, -1)
+        return rest
 
     def match(self, atom: Atom) -> dict[str, Ix] | None:
         """Return what the params stand for, None if the atom does not match."""

@@ -68,13 +68,17 @@ def _prove(identity: Identity, assumes: tuple[str, ...], using: tuple[Identity, 
     """Try each kind of proof in turn."""
     start = time.perf_counter()
     wide = breadth(identity) > MANY_NAMES
-    if wide and (part := _in_part(restated(identity, using), assumes, using)) is not None:
-        return part
+    if wide:
+        with limited(MAX_SECONDS):
+            part = _in_part(restated(identity, using), assumes, using)
+        if part is not None:
+            return part
     stated = tuple(read_statement(identity.system, text) for text in assumes)
     large = len(identity.system.equations) > MANY_NAMES
     try:
         free = unrelated(identity, (*stated, *using)) if large else frozenset()
-        attempt = _attempt(identity, assumes, using, free)
+        with limited(2 * MAX_SECONDS if wide else float("inf")):
+            attempt = _attempt(identity, assumes, using, free)
     except UndecidedError as gave_up:
         return Proof(False, "", gave_up.message, 0, time.perf_counter() - start, ())
     for method in attempt.methods():
@@ -102,9 +106,9 @@ def _in_part(
     start = time.perf_counter()
     for free in views(identity, tuple(u for u in using if u.relation == "=")):
         try:
-            attempt = _attempt(identity, assumes, using, free)
-            attempt.limit = SHORT_TERMS
-            with limited(MAX_SECONDS):
+            with limited(MAX_SECONDS / 4):
+                attempt = _attempt(identity, assumes, using, free)
+                attempt.limit = SHORT_TERMS
                 found = attempt.quickly()
         except UndecidedError:
             continue
@@ -301,9 +305,11 @@ class _Attempt:
     def by_induction(self) -> tuple[str, str] | None:
         """Try each free position, upward and downward."""
         pattern = lower(self.algebra, self.identity.lhs, self.env, {})
-        if len(pattern) != 1 or list(pattern[0].factors.values()) != [1] or pattern[0].coef != 1:
+        if len(pattern) != 1 or not is_product(pattern[0]):
             return None
-        carried = {b for a in pattern[0].factors for b, _ in a[1]}
+        every = [b for a in pattern[0].factors for b in {b for b, _ in a[1]}]
+        # of a product one factor alone is followed from position to position
+        carried = {b for b in every if every.count(b) == 1}
         for symbol, dim in self.identity.free:
             # an assumption about the claim's own t says nothing of t-1: no induction over t then
             if not dim.ordered or symbol.name not in carried - self.assumed_at:
@@ -360,12 +366,19 @@ class _Attempt:
         env = {**self.env, symbol: at}
         edges = move(self.edges, symbol.name, at)
         (pattern,) = lower(self.algebra, self.identity.lhs, env, {})
-        ((name, places),) = pattern.factors
+        atoms = sorted(pattern.factors, key=lambda a: all(b != at[0] for b, _ in a[1]))
+        (name, places), *beside = atoms
         right = lower(self.algebra, self.identity.rhs, env, dict(edges))
         # an index that the left side does not carry is fixed throughout the induction
         params = frozenset(b for b, _ in places) & {s.name for s, _ in self.identity.free} - {at[0]}
         conditions = [((a, 0), (b, c)) for (a, b), c in edges if {a, b} & (params | {at[0]})]
-        return Rewrite(name, places, params, tuple(right), tuple(conditions))
+        return Rewrite(name, places, params, tuple(right), tuple(conditions), tuple(beside))
+
+
+def is_product(term: Term) -> bool:
+    """Tell whether a term is a product of entries and nothing else."""
+    plain = not (term.bound or term.guards or term.pinned)
+    return term.coef == 1 and plain and bool(term.factors) and set(term.factors.values()) == {1}
 
 
 def check_power_bases(identity: Identity, stated: list[Identity]) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+import sympy as sp
+
 from derive.equation import System
 from derive.errors import DeriveError
 from derive.index import Expr, affine
@@ -76,7 +78,10 @@ def _check(identity: Identity, expr: Expr, edges: Edges) -> None:
         _check(identity, body, [*edges, *_range_edges(symbol.name, place(low), place(high))])
     elif kind(expr) in ("Softmax", "LogSumExp"):
         body, bound, size = expr.args[0], expr.args[1], expr.args[-1]
-        _check(identity, body, [*edges, *_range_edges(bound.name, ("", 0), place(size - 1))])
+        first, last = sp.Integer(0), size - 1
+        if kind(body) == "Masked":
+            _, body, _, first, last = body.args
+        _check(identity, body, [*edges, *_range_edges(bound.name, place(first), place(last))])
     else:
         for arg in expr.args:
             if not arg.is_Symbol or tensor_name(arg) is not None:

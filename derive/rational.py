@@ -11,7 +11,7 @@ from typing import Any
 
 import flint
 
-from derive.errors import DeriveError
+from derive.errors import UndefinedError
 from derive.rings import Element, Ring
 
 MIRRORS: dict[str, Callable[[Element, Ring], Element]] = {
@@ -135,6 +135,8 @@ class Functions:
 
     def given(self, name: str, index: tuple[int, ...]) -> Rational:
         """Return the generator of a given entry; a one-hot row sums to one, or is its class."""
+        if name in self.classes and name not in self.onehot:
+            return self.one if self.classes[name][index] else self.zero
         if name in self.onehot and self.classes:
             return self.one if self.classes[name][index[:-1]] == index[-1] else self.zero
         if name in self.onehot and index[-1] == self.onehot[name] - 1:
@@ -160,7 +162,7 @@ class Functions:
     def inverse(self, poly: flint.fmpq_mpoly) -> Rational:
         """Return 1 / poly: factor by factor for a monomial, else one generator for it."""
         if self.cleared(poly).is_zero():
-            raise DeriveError("division by something that is identically zero")
+            raise UndefinedError("division by something that is identically zero")
         lead = poly.leading_coefficient()
         if len(poly) > 1:
             return self.inverse_generator(poly / lead) * self.constant_of(1 / lead)

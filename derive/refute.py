@@ -32,6 +32,8 @@ WIDE_DRAWS = 24
 """An inequality fails on one side only, and a point must satisfy what is assumed: more points."""
 WIDE_FOURTH = 10_000
 """What a fourth moment is above: more than any drawn variance and skewness need."""
+SHARE_ALLOWED = 0.6
+"""How many entries of a mask are 1, roughly."""
 MAX_SECONDS = 3.0
 """Time after which no further points are tried, once each size was tried twice."""
 SCALES = (Fraction(1), Fraction(4), Fraction(1, 4), Fraction(16))
@@ -84,13 +86,25 @@ class Values:
         elif tensor.onehot:
             rng = random.Random(f"{self.seed}:{name}:{index[:-1]}")
             value = Fraction(int(rng.randrange(self.sizes[tensor.dims[-1].name]) == index[-1]))
+        elif tensor.binary:
+            value = Fraction(int(self.allowed(name, index)))
         else:
             rng = random.Random(f"{self.seed}:{name}:{index}")
             value = Fraction(rng.choice([-1, 1]) * rng.randint(11, 97), 100) * self.scale(name)
+            if tensor.nonnegative:
+                value = abs(value)
             if name in self.system.variances:
                 value = abs(value) + (WIDE_FOURTH if name in self.system.fourths else 0)
         self.used.setdefault(name, {})[index] = value
         return value
+
+    def allowed(self, name: str, index: tuple[int, ...]) -> bool:
+        """Tell whether an entry of a mask is 1; in each row at least one is."""
+        dims = self.system.tensors[name].dims
+        row = random.Random(f"{self.seed}:{name}:{index[:-1]}")
+        if dims and row.randrange(self.sizes[dims[-1].name]) == index[-1]:
+            return True
+        return random.Random(f"{self.seed}:{name}:{index}").random() < SHARE_ALLOWED
 
 
 def refute(

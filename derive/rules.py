@@ -22,6 +22,7 @@ from derive.folding import (
 from derive.guards import _from_zero, anchor_positions, close_guards, count_unused, settle_guards
 from derive.naming import inverse
 from derive.normal import Normalizer
+from derive.short_sums import open_short_sums
 from derive.support import out_of_reach
 from derive.terms import (
     Atom,
@@ -81,12 +82,15 @@ def apply_rewrites(self: Normalizer, term: Term) -> list[Term] | None:
     for rule in self.rewrites:
         for atom, power in term.factors.items():
             found = rule.match(atom) if power > 0 else None
-            if found is None:
+            rest = rule.without(term, found) if found is not None else None
+            if found is None or rest is None:
                 continue
             open_at = _open_conditions(self, term, rule.conditions, found)
             if open_at is None or (open_at and not _splits(term, open_at)):
                 continue
-            inside, outside = _split(term, open_at)
+            inside, outside = _split(rest, open_at)
+            if rule.beside and outside:
+                continue  # what stands beside belongs to the part that stays
             body = [s for t in map(renamed, rule.terms) if (s := substitute(t, found)) is not None]
             return [*(self.expand(inside, atom, body) if inside else ()), *outside]
     return None
@@ -348,6 +352,7 @@ RULES: tuple[Rule, ...] = (
     unfold_definitions,
     open_constant_units,
     open_named_values,
+    open_short_sums,
     reduce_inverses,
     unfold_products,
     onehot_rows,

@@ -99,7 +99,8 @@ def free_names(
             return {}
     if isinstance(node, S.Name):
         known = (scope.tensor(node.name) is not None and not index) or node.name in scope.dims
-        return {} if known or node.name in bound else {node.name: node}
+        infinite = node.name == "oo" and not index
+        return {} if known or infinite or node.name in bound else {node.name: node}
     for child in S.children(node):
         # an index may have the name of a tensor: i[t, i] reads gate i at unit i
         for name, place in free_names(

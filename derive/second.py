@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 from typing import Literal
 
-from derive.errors import DeriveError
+from derive.errors import DeriveError, UndefinedError
 from derive.index import Tensor
 from derive.instances import instances
 from derive.nodes import tensor_name, walk
@@ -67,32 +67,49 @@ def _decide(
 ) -> Outcome:
     """Compare the sides for rows that sum to one, then for every class of each row."""
     seen = upstream(identity)
-    targets = [t for t in identity.system.tensors.values() if t.onehot and t.name in seen]
-    onehot = {t.name: sizes[t.dims[-1].name] for t in targets}
-    rows = {t.name: [sizes[d.name] for d in t.dims[:-1]] for t in targets}
+    tensors = [t for t in identity.system.tensors.values() if t.name in seen]
+    targets = [t for t in tensors if t.onehot or t.binary]
+    onehot = {t.name: sizes[t.dims[-1].name] for t in targets if t.onehot}
     for split in (False, True):
         ring = Functions(size, onehot, split=split, end=end)
-        if _equal(identity, sizes, assumes, ring):
-            return "proved"
+        try:
+            if _equal(identity, sizes, assumes, ring):
+                return "proved"
+        except UndefinedError:
+            return "no instance"
         if ring.kinked:
             return "undecided"
     if not targets:
         return "different"
-    many = prod(onehot[t.name] ** prod(rows[t.name]) for t in targets)
+    many = prod(prod(len(p) for p in _places(t, sizes)) for t in targets)
     if many > MAX_CLASSES:
         return "undecided"
-    each = [list(_choices(t, onehot[t.name], rows[t.name])) for t in targets]
-    for chosen in product(*each):
+    defined = False
+    for chosen in product(*(list(_choices(t, sizes)) for t in targets)):
         choice = {t.name: row for t, row in zip(targets, chosen, strict=True)}
-        if not _equal(identity, sizes, assumes, Functions(size, onehot, choice, True, end)):
+        try:
+            equal = _equal(identity, sizes, assumes, Functions(size, onehot, choice, True, end))
+        except UndefinedError:
+            continue  # a mask that hides every source of a row: neither side has a value
+        defined = True
+        if not equal:
             return "different"
-    return "proved"
+    return "proved" if defined else "undecided"
 
 
-def _choices(tensor: Tensor, classes: int, rows: list[int]) -> Iterator[dict[tuple[int, ...], int]]:
-    """Yield the class of each row of a one-hot tensor, in every way that it allows."""
-    places = list(product(*map(range, rows)))
-    for picked in product(range(classes), repeat=len(places)):
+def _places(tensor: Tensor, sizes: Mapping[str, int]) -> list[range]:
+    """Return for each row of a one-hot tensor its classes, for each entry of a mask 0 and 1."""
+    shape = [sizes[d.name] for d in tensor.dims]
+    if tensor.binary:
+        return [range(2)] * prod(shape)
+    return [range(shape[-1])] * prod(shape[:-1])
+
+
+def _choices(tensor: Tensor, sizes: Mapping[str, int]) -> Iterator[dict[tuple[int, ...], int]]:
+    """Yield the class of each row of a one-hot tensor, or the entries of a mask, in every way."""
+    dims = tensor.dims if tensor.binary else tensor.dims[:-1]
+    places = list(product(*(range(sizes[d.name]) for d in dims)))
+    for picked in product(*_places(tensor, sizes)):
         chosen = dict(zip(places, picked, strict=True))
         # a permutation uses every class once in each of its matrices
         used = {(*row[:-1], c) for row, c in chosen.items()}
@@ -107,12 +124,20 @@ def _equal(
     ring: Functions,
 ) -> bool:
     """Tell whether the sides are equal rational functions at every instance."""
-    worlds = Worlds(identity, sizes, ring, assumes)
+    worlds, missing, defined = Worlds(identity, sizes, ring, assumes), None, False
     for env in instances(identity, sizes):
         world = worlds.at(env)
-        difference = world.value(identity.lhs, env) - world.value(identity.rhs, env)
+        try:
+            difference = world.value(identity.lhs, env) - world.value(identity.rhs, env)
+        except UndefinedError as nothing:
+            # a row without a source: an equation says nothing where a side has no value
+            missing = nothing
+            continue
+        defined = True
         if not difference.is_zero:
             return False
+    if missing is not None and not defined:
+        raise missing
     return True
 
 

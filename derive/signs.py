@@ -38,7 +38,9 @@ def at_least_zero(algebra: Algebra, atom: Atom) -> bool:
     if name.startswith("^:"):
         return at_least_zero(algebra, (name[2:], atom[1][:-2]))
     tensor = algebra.system.tensors.get(name)
-    if tensor is not None and (tensor.onehot or name in algebra.system.variances):
+    if tensor is not None and (
+        tensor.onehot or tensor.binary or tensor.nonnegative or name in algebra.system.variances
+    ):
         return True
     return computed(algebra, atom) and function_of(algebra, name) in NONNEGATIVE
 

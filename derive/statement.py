@@ -83,6 +83,7 @@ def read_statement(system: System, text: str) -> Identity:
         for c in syntax.conditions
     )
     check_conditions(elaborator, syntax, conditions)
+    elaborator.check_masks(conditions)
     return Identity(system, lhs, rhs, (*free.values(), *opened), conditions, text, syntax)
 
 
@@ -106,7 +107,7 @@ def bind_free(elaborator: Elaborator, syntax: S.Statement) -> dict[str, tuple[sp
     while waiting:
         done = []
         for name, place in waiting.items():
-            if elaborator.dims_of(name, [syntax], env):
+            if elaborator.axes_of(name, [syntax], env):
                 env[name] = (index_symbol(name), elaborator.bind(name, [syntax], env, place))
                 done.append(name)
         if not done:

@@ -19,6 +19,7 @@ from derive import syntax as S
 from derive.errors import DeriveError
 from derive.functions import TABLE
 from derive.index import Expr, Tensor
+from derive.masks import INFINITY
 from derive.nodes import bound_symbols, entry_indices, kind, tensor_name, walk
 
 LETTERS = "kijlmnpqruv"
@@ -239,6 +240,19 @@ def _total(at: _Names, expr: Expr) -> S.Node:
     return S.Deriv("total", at.node(of), at.node(wrt))
 
 
+def _masked(at: _Names, expr: Expr) -> S.Node:
+    """``where(s <= t, where(m[s] > 0, x, -oo), -oo)``, one choice a factor of the weight."""
+    weight, value, *_ = expr.args
+    node, hidden = at.node(value), S.Neg(S.Name(INFINITY))
+    for factor in reversed(sp.Mul.make_args(weight)):
+        if kind(factor) == "Leq":
+            left, right = map(at.node, factor.args)
+        else:
+            left, right = _signed(Fraction(1)), at.node(factor)
+        node = S.Call("where", (S.Condition(left, right, 0), node, hidden))
+    return node
+
+
 def _softmax(at: _Names, expr: Expr) -> S.Node:
     """``softmax(s, S[t,s])``, an entry at s; at a place that is no name, exp over its sum."""
     body, symbol, place, *_ = expr.args
@@ -301,6 +315,7 @@ ROWS: dict[str, Callable[[_Names, Expr], S.Node]] = {
     "KroneckerDelta": _call("delta"),
     "Leq": _call("leq"),
     "Detach": _call("detach"),
+    "Masked": _masked,
     "Softmax": _softmax,
     "LogSumExp": _logsumexp,
     "Product": _prod,

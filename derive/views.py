@@ -17,14 +17,18 @@ from derive.nodes import kind, tensor_name, walk
 from derive.statement import Identity
 from derive.support import _upstream
 
+MAX_STEPS = 4
+"""How many steps of reading a view goes down from what a statement uses."""
+
 
 def views(identity: Identity, lemmas: tuple[Identity, ...] = ()) -> list[frozenset[str]]:
     """Return sets of names to leave free, the smallest view of the system first.
 
     The first looks into the values that the statement uses, and into its topmost adjoints and total
-    derivatives on their way to the others; then come all that it uses, the derivatives between
-    them, and last the values between them too. Of a lemma the left side counts as used; the right
-    side stays free.
+    derivatives on their way to the others; the second also into the values on that way. Then come
+    all that it uses, the derivatives between them, the values between them too, and what is read
+    within a few steps of the first. Of a lemma the left side counts as used; the right side stays
+    free.
     """
     graph = graph_of(identity.system)
     used = frozenset(n for side in (identity.lhs, identity.rhs) for n in mentioned(side))
@@ -33,12 +37,15 @@ def views(identity: Identity, lemmas: tuple[Identity, ...] = ()) -> list[frozens
     slopes = frozenset(n for n in used if ":" in n)
     top = slopes.difference(*(graph.reachable(n) - {n} for n in slopes))
     between = graph.between(used, ends)
+    first = (used - slopes) | top | graph.down(top, used)
     looked = (
-        (used - slopes) | top | graph.down(top, used),
+        first,
+        first | {top_of(n) for n in first - slopes} | {top_of(n) for n in top if n[0] == "d"},
         used,
         used | {n for n in graph.between(slopes, ends) if ":" in n},
         used | {n for n in between if ":" in n},
         used | between,
+        *graph.widening(first),
     )
     found = [graph.names(used) - names | ends for names in looked]
     return [free for free in dict.fromkeys(found) if free]
@@ -71,6 +78,11 @@ def mentioned(expr: Expr) -> Iterator[str]:
         return
     for arg in expr.args:
         yield from mentioned(arg)
+
+
+def top_of(name: str) -> str:
+    """Return the tensor whose value, adjoint or total derivative a name is."""
+    return name.partition(":")[2].partition("/")[0] or name
 
 
 class Graph:
@@ -129,6 +141,12 @@ class Graph:
             ends |= more
             grown = bool(more)
         return frozenset(ends)
+
+    def widening(self, used: frozenset[str]) -> Iterator[frozenset[str]]:
+        """Yield what is read within one step of some names, within two, and so on."""
+        for _ in range(MAX_STEPS):
+            used = used.union(*(self.reads(n) for n in used))
+            yield used
 
     def between(self, used: frozenset[str], ends: frozenset[str]) -> frozenset[str]:
         """Return the names on a path of definitions from a used name to a used one or an end."""

@@ -23,11 +23,12 @@ SIZES = (
 )
 # a gated step is a polynomial of several hundred monomials: its powers grow with T and H
 SMALL = (
-    {"T": 2, "D": 1, "H": 2, "C": 3, "K": 3},
-    {"T": 3, "D": 2, "H": 1, "C": 1, "K": 2},
-    {"T": 1, "D": 3, "H": 2, "C": 2, "K": 1},
+    {"T": 2, "D": 1, "H": 2, "C": 3, "K": 3, "N": 1, "d_k": 1, "d_v": 2, "F": 2},
+    {"T": 3, "D": 2, "H": 1, "C": 1, "K": 2, "N": 1, "d_k": 2, "d_v": 1, "F": 1},
+    {"T": 1, "D": 3, "H": 2, "C": 2, "K": 1, "N": 2, "d_k": 1, "d_v": 1, "F": 1},
+    {"T": 2, "D": 2, "H": 2, "C": 2, "K": 1, "N": 2, "d_k": 1, "d_v": 1, "F": 1},
 )
-GATED = {"gru", "lstm"}
+GATED = {"gru", "lstm", "masks", "multihead", "encoder", "decoder"}
 # what the second prover leaves undecided, by name: nothing
 UNDECIDED: set[str] = set()
 # assumes a derivative, which no drawn point satisfies: a stronger assumption stands in for it
