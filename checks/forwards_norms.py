@@ -131,3 +131,25 @@ def rms_norm(v: Values, keep: Keep, loss: str) -> None:
 def batch_norm(v: Values, keep: Keep, loss: str) -> None:
     """torch.nn.functional.batch_norm, training."""
     functional(v, keep, loss, "batch")
+
+
+def variants(v: Values, keep: Keep, loss: str) -> None:
+    """LayerNorm, and three functions that are taken for it."""
+    import torch
+
+    centred(v, keep, "")
+    x, eps = v["x"], v["eps"][:, None, None]
+    apart = x - x.mean(-1, keepdim=True)
+    each(keep, "u", apart / torch.sqrt((apart**2).sum(-1, keepdim=True) / (x.shape[-1] - 1) + eps))
+    each(keep, "o", apart / (torch.sqrt((apart**2).mean(-1, keepdim=True)) + eps))
+    each(keep, "q", x / root_mean_square(x, v["eps"])[..., None])
+
+
+def layer_and_batch(v: Values, keep: Keep, loss: str) -> None:
+    """LayerNorm, and the same over the other axis."""
+    import torch
+
+    centred(v, keep, "")
+    apart = v["x"] - v["x"].mean(1, keepdim=True)
+    b = apart / torch.sqrt((apart**2).mean(1, keepdim=True) + v["eps"][:, None, None])
+    each(keep, "b", b)

@@ -16,6 +16,7 @@ from derive.checks import forwards as F
 from derive.checks.autograd import Autograd
 from derive.checks.rows import PLAIN, Module, Row
 from derive.checks.rows_attention import ATTENTION
+from derive.checks.rows_blocks import BLOCKS
 from derive.checks.rows_gated import GATED
 from derive.checks.rows_norms import NORMS
 from derive.checks.rows_paths import PATHS
@@ -23,7 +24,7 @@ from derive.checks.storage import Array
 from derive.checks.table import Givens, UnavailableError
 from derive.equation import System
 
-ROWS: dict[str, Row] = {**PLAIN, **GATED, **PATHS, **ATTENTION, **NORMS}
+ROWS: dict[str, Row] = {**PLAIN, **GATED, **PATHS, **ATTENTION, **NORMS, **BLOCKS}
 
 
 def row_of(system: System) -> Row | None:
@@ -103,6 +104,6 @@ def module(
         place: Which of its modules, best first.
     """
     row = row_of(system)
-    if row is None or place >= len(row.modules):
+    if row is None or place >= len(row.modules) or not row.modules[place].takes(sizes):
         return None
     return ModuleTable(row.modules[place], system, givens, sizes)

@@ -5,7 +5,7 @@ A row is used only where a system's equations and loss read as the row says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from derive.checks import forwards as F
@@ -21,6 +21,7 @@ class Module:
         closed: No derivative by these: values that it shows but does not read again, class targets.
         shared: Its rows share parameters: no derivative of many entries by a parameter.
         inplace: It writes in place: it shows values, and no derivative.
+        takes: Whether it can be made at these sizes.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Module:
     closed: frozenset[str] = frozenset()
     shared: bool = False
     inplace: bool = False
+    takes: Callable[[Mapping[str, int]], bool] = lambda _: True
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,19 @@ NORMS: dict[str, Row] = {
     "layernorm_variance": Row(F.variance, (*LAYER, "s[t] = var(i, n[t,i])")),
     "layernorm_shifted": Row(F.shifted, beside("z[t,i] = x[t,i] + c[t]")),
     "layernorm_scaled": Row(F.scaled, beside("z[t,i] = a*x[t,i]")),
+    "layernorm_variants": Row(
+        F.variants,
+        (
+            *LAYER,
+            "u[t,i] = (x[t,i] - mu[t])/sqrt(sum(j, (x[t,j] - mu[t])^2)/(D - 1) + eps)",
+            "o[t,i] = (x[t,i] - mu[t])/(sqrt(v[t]) + eps)",
+            "q[t,i] = x[t,i]/sqrt(mean(j, x[t,j]^2) + eps)",
+        ),
+    ),
+    "layer_and_batch": Row(
+        F.layer_and_batch,
+        (*LAYER, "b[t,i] = (x[t,i] - mean(s, x[s,i]))/sqrt(var(s, x[s,i]) + eps)"),
+    ),
     "rmsnorm": Row(
         F.rms,
         (*RMS, "y[t,i] = gamma[i]*n[t,i]"),

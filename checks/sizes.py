@@ -15,7 +15,9 @@ from derive.errors import DeriveError, nearest
 DEFAULTS = {"T": 4, "D": 2, "H": 3, "C": 5}
 """Unequal, so that a transposed factor does not fit by chance."""
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
-OTHERS = (3, 2, 4, 5, 6)
+HEADS = {"T": 4, "T_s": 7, "D": 6, "N": 2, "d_k": 3, "d_v": 3, "F": 5}
+"""Where there are heads: torch's modules take N heads of width D/N, keys as wide as values."""
+OTHERS = (3, 2, 4, 5, 6, 7, 8, 9)
 
 
 def default_sizes(system: System, sizes: Mapping[str, int] | None = None) -> dict[str, int]:
@@ -25,7 +27,8 @@ def default_sizes(system: System, sizes: Mapping[str, int] | None = None) -> dic
         DeriveError: On an unknown size, or one below 1.
     """
     check_sizes(system, sizes or {})
-    found = {n: DEFAULTS[n] for n in system.dims if n in DEFAULTS} | dict(sizes or {})
+    usual = HEADS if {"N", "d_k", "d_v", "D"} <= set(system.dims) else DEFAULTS
+    found = {n: usual[n] for n in system.dims if n in usual} | dict(sizes or {})
     spare = [n for n in OTHERS if n not in found.values()] or list(OTHERS)
     for place, name in enumerate(n for n in system.dims if n not in found):
         found[name] = spare[place % len(spare)]

@@ -16,7 +16,7 @@ import sympy as sp
 
 from derive.calculus import adjoint_equations, partial_derivative
 from derive.checks.evaluate import Program, compile_system
-from derive.checks.sides import side_values, tensor_of
+from derive.checks.sides import measured, side_values, tensor_of
 from derive.checks.storage import Array
 from derive.equation import Equation, System
 from derive.errors import DeriveError
@@ -149,14 +149,30 @@ class Ours(Table):
         return self.rows(of, core, wrt)
 
     def passed(self, wrt: str) -> float:
-        """Return the size of the largest gradient between the loss and a tensor.
+        """Return the size of a gradient, times what cancels most on its way from the loss.
 
-        What reaches the tensor may be what is left of larger terms, and is rounded as they are:
-        through softmax and normalisation the mean of a gradient goes.
+        What reaches a tensor may be what is left of larger terms, and is rounded as they are: in
+        softmax and in normalisation a gradient loses its mean.
         """
-        above = [n for n, below in _upstream(self.system).items() if wrt in below]
-        found = (self.values[f"g_{n}"] for n in above if f"g_{n}" in self.values)
-        return max((float(np.abs(g).max()) for g in found), default=0.0)
+        size = float(np.abs(self.values[f"g_{wrt}"]).max()) if f"g_{wrt}" in self.values else 0.0
+        lost = (k for n, k in self.cancelled.items() if wrt in _upstream(self.system)[n])
+        return size * max(lost, default=1.0)
+
+    @cached_property
+    def cancelled(self) -> Mapping[str, float]:
+        """How much larger the terms of each tensor's adjoint equation are than what they leave."""
+        equations = adjoint_equations(self.system)
+        tensors = {**self.system.tensors, **{e.tensor.name: e.tensor for e in equations}}
+        table = Ours(replace(self.system, tensors=tensors), self.givens, self.sizes)
+        table.__dict__["values"] = self.values
+        out = {}
+        for equation in equations:
+            left = float(np.abs(self.values[equation.tensor.name]).max())
+            free = tuple(zip(equation.indices, equation.tensor.dims, strict=True))
+            if left and equation.tensor.name[2:] in self.system.by_name:
+                terms = measured(equation.rhs, free, table, self.sizes)[1]
+                out[equation.tensor.name[2:]] = max(1.0, terms / left)
+        return out
 
     def core(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor without its initial rows."""

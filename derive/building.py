@@ -15,7 +15,6 @@ from derive.nodes import entry_indices, kind, tensor_name, walk
 from derive.parse import parse_expression, parse_statement
 from derive.scope import Scope, free_names
 
-
 Kinds = Mapping[str, tuple[str, ...]]
 
 

@@ -59,6 +59,8 @@ class Mixed:
         """Apply a function with a rigorous radius; a rational stays one where it can."""
         if function == "abs":
             return x if x >= 0 else -x if x < 0 else arb(x).union(-arb(x)).max(arb(0))
+        if function == "relu":
+            return (x + self.apply("abs", x)) / 2
         if function == "step":
             return fmpq(x >= 0) if x >= 0 or x < 0 else arb(0.5, 0.5)
         ball = arb(x)

@@ -23,6 +23,7 @@ NONLINEAR = {
     "sqrt": "sqrt' = 1/(2*sqrt)",
     "abs": "|x|' = x/|x|",
     "step": "step' = 0",
+    "relu": "relu' = step, off zero",
     "sin": "sin' = cos",
     "cos": "cos' = -sin",
     "Softmax": "softmax' = p*(delta - p)",

@@ -219,7 +219,7 @@ class Elaborator(BinderReader):
             (val,) = self.values(node, env, 1)
             return Val(val.axes, lambda i: apply(val.build(i)), val.turned)
         known = [*TABLE, *S.BINDER_CALLS, "delta", "diag", "eye", "count", "sqnorm", "norm",
-                 "E", "Var", "Cov", "detach", "min", "max", "relu", "where"]  # fmt: skip
+                 "E", "Var", "Cov", "detach", "min", "max", "where"]  # fmt: skip
         raise self.fail(node, f"unknown function {node.func!r}", nearest(node.func, known))
 
     def values(self, node: S.Call, env: Env, count: int) -> list[Val]:
@@ -332,11 +332,6 @@ class Elaborator(BinderReader):
     def on_condition(self, node: S.Condition, env: Env) -> Val:
         """A comparison stands in a where, or after for."""
         raise self.fail(node, "a comparison belongs in where(a <= b, x, y)")
-
-    def call_relu(self, node: S.Call, env: Env) -> Val:
-        """``relu(x)``: max(x, 0), entry by entry."""
-        (val,) = self.values(node, env, 1)
-        return Val(val.axes, lambda i: (val.build(i) + TABLE["abs"](val.build(i))) / 2, val.turned)
 
     def call_E(self, node: S.Call, env: Env) -> Val:  # noqa: N802 - the name in statements
         """``E(x)``: the expected value, entry by entry, over the system's random tensors."""

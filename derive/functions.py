@@ -64,6 +64,13 @@ TABLE: dict[str, Elementwise] = {
             r"\operatorname{step}",
             lambda x: sp.Heaviside(x, 1),
         ),
+        Elementwise(
+            "relu",
+            lambda x, f: TABLE["step"](x),
+            "np.where(np.real(x) > 0, x, 0.0 * x)",
+            r"\operatorname{relu}",
+            lambda x: x * sp.Heaviside(x, 1),
+        ),
         Elementwise("sin", lambda x, f: TABLE["cos"](x), "np.sin(x)", r"\sin", sp.sin),
         Elementwise("cos", lambda x, f: -TABLE["sin"](x), "np.cos(x)", r"\cos", sp.cos),
     )

@@ -58,6 +58,9 @@ def lower_in(frame: Frame, expr: Expr) -> list[Term]:
         return [one(Fraction(int(expr.p), int(expr.q)))]
     if expr.is_Symbol:
         return number_of(frame, expr)
+    if kind(expr) == "relu":
+        (x,) = expr.args
+        return lower_in(frame, (x + TABLE["abs"](x)) / 2)
     if kind(expr) in TABLE:
         return named_function(frame, kind(expr), lower_in(frame, expr.args[0]))
     row = ROWS.get(kind(expr))

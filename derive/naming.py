@@ -109,6 +109,10 @@ def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
     picked = select_onehot(frame, terms, lambda rest: named_function(frame, name, rest))
     if picked is not None:
         return picked
+    if name == "step":
+        exact = step_of_binary(frame.algebra, terms)
+        if exact is not None:
+            return exact
     if name == "log":
         return logarithm(normalizer, terms)
     if name == "exp":
@@ -130,6 +134,26 @@ def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
         if not frame.normalizer().context.implies(("", 0), atom[1][0]):
             atom, other = plain, False
     return mirrored(name, atom) if turned != other else [one(1, atom)]
+
+
+def step_of_binary(algebra: Algebra, terms: list[Term]) -> list[Term] | None:
+    """Return step(a + b m) of an entry m that is 0 or 1: its two values, chosen by m."""
+    constant = sum((t.coef for t in terms if is_number(t)), Fraction(0))
+    rest = [t for t in terms if not is_number(t)]
+    if len(rest) != 1 or rest[0].bound or rest[0].guards or rest[0].pinned:
+        return None
+    ((atom, power),) = rest[0].factors.items() if len(rest[0].factors) == 1 else ((("", ()), 0),)
+    tensor = algebra.system.tensors.get(atom[0])
+    if power != 1 or tensor is None or not tensor.binary:
+        return None
+    zero, one_ = (int(constant + rest[0].coef * m >= 0) for m in (0, 1))
+    parts = [one(zero), one(one_ - zero, atom)]
+    return [p for p in parts if p.coef]
+
+
+def is_number(term: Term) -> bool:
+    """Tell whether a term is a number."""
+    return not (term.factors or term.bound or term.guards or term.pinned)
 
 
 def turned_name(algebra: Algebra, name: str, terms: list[Term]) -> tuple[Atom, bool]:

@@ -109,7 +109,7 @@ def _in_part(
             with limited(MAX_SECONDS / 4):
                 attempt = _attempt(identity, assumes, using, free)
                 attempt.limit = SHORT_TERMS
-                found = attempt.quickly()
+                found = attempt.quickly() or attempt.by_lemmas()
         except UndecidedError:
             continue
         if found is not None:

@@ -238,6 +238,8 @@ class Functions:
 
     def apply(self, function: str, x: Rational) -> Rational:
         """Name a function value; log opens monomials and exponentials."""
+        if function == "relu":
+            return (x + self.apply("abs", x)) * self.constant(Fraction(1, 2))
         if function == "exp" and self.split and len(x.poly) > 1:
             return self.split_exp(x.poly)
         if function in ZEROS and x.poly.is_zero():

@@ -26,6 +26,7 @@ SLOPES: dict[str, Callable[[Element, Element, Ring], Element]] = {
     "sqrt": lambda x, f, ring: ring.one / (f + f),
     "abs": lambda x, f, ring: x / f,
     "step": lambda x, f, ring: ring.zero,
+    "relu": lambda x, f, ring: ring.apply("step", x),
     "sin": lambda x, f, ring: ring.apply("cos", x),
     "cos": lambda x, f, ring: 0 - ring.apply("sin", x),
 }
@@ -110,6 +111,8 @@ class Balls:
             return 1 / (1 + (-x).exp())
         if function == "abs":
             return abs(x)
+        if function == "relu":
+            return (x + abs(x)) / 2
         if function == "step":
             undecided = flint.arb(0.5, 0.5)
             return flint.arb(1) if x >= 0 else flint.arb(0) if x < 0 else undecided

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -56,6 +57,9 @@ class Identity:
         return self.relation in ("<", ">")
 
 
+Axes = Mapping[Expr, Dim]
+
+
 @lru_cache(maxsize=4096)
 def read_statement(system: System, text: str) -> Identity:
     """Read a statement about a system.
@@ -82,7 +86,7 @@ def read_statement(system: System, text: str) -> Identity:
         (elaborator.index(c.left, free) + c.shift, elaborator.index(c.right, free))
         for c in syntax.conditions
     )
-    check_conditions(elaborator, syntax, conditions)
+    check_conditions(elaborator, syntax, conditions, dict(free.values()))
     elaborator.check_masks(conditions)
     return Identity(system, lhs, rhs, (*free.values(), *opened), conditions, text, syntax)
 
@@ -148,11 +152,17 @@ def common_axes(
 
 
 def check_conditions(elaborator: Elaborator, syntax: S.Statement,
-                     conditions: tuple[tuple[Expr, Expr], ...]) -> None:  # fmt: skip
+                     conditions: tuple[tuple[Expr, Expr], ...], axes: Axes) -> None:  # fmt: skip
     """Refuse conditions on axes without order."""
     for pair, node in zip(conditions, syntax.conditions, strict=True):
         for side in pair:
             base = affine(side).base
+            if base in axes and not axes[base].ordered:
+                raise elaborator.fail(
+                    node,
+                    f"{base} runs over {axes[base].name}, an axis without order",
+                    f"make {axes[base].name} a position axis",
+                )
             sizes = {s.name: d for s, d in ((index_symbol(n), d) for n, d in
                      elaborator.scope.dims.items())}  # fmt: skip
             if base is not None and base.name in sizes and not sizes[base.name].ordered:

@@ -36,6 +36,8 @@ def views(identity: Identity, lemmas: tuple[Identity, ...] = ()) -> list[frozens
     used |= frozenset(n for u in lemmas for n in mentioned(u.lhs)) - ends
     slopes = frozenset(n for n in used if ":" in n)
     top = slopes.difference(*(graph.reachable(n) - {n} for n in slopes))
+    # in a recurrence each leads to each: what the left side is about is then looked into
+    top = top or slopes & frozenset(mentioned(identity.lhs))
     between = graph.between(used, ends)
     first = (used - slopes) | top | graph.down(top, used)
     looked = (

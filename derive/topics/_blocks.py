@@ -88,3 +88,35 @@ def mlp(of: str, to: str) -> Part:
 def added(to: str, first: str, second: str) -> Part:
     """Return a residual addition."""
     return Part((f"{to}[t,i] = {first}[t,i] + {second}[t,i]",), {})
+
+
+MEANINGS = {
+    "h": "input rows",
+    "M": "rows of the memory",
+    "X": "normalised input rows",
+    "R": "rows that enter the MLP, or leave it",
+    "C": "rows that ask the memory",
+    "U": "after the attention branch",
+    "E": "after the memory branch",
+    "Y": "output rows",
+    "B_att": "attention branch",
+    "B_mem": "memory branch",
+    "B_mlp": "MLP branch",
+    "Q": "queries of each head",
+    "K": "keys of each head",
+    "V": "values of each head",
+    "S": "scores of each head",
+    "A": "weights of each head",
+    "O": "output of each head",
+    "Z": "MLP preactivations",
+    "J": "activated MLP units",
+    "W_1": "inner MLP map",
+    "b_1": "inner MLP bias",
+    "W_2": "outer MLP map",
+    "b_2": "outer MLP bias",
+    "P": "permutation of the rows",
+    "m": "1 for a real row, 0 for padding",
+    "G": "dL/dY from above",
+    "eps": "what keeps the roots of the norms from zero",
+    "L": "the loss",
+}
