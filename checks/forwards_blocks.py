@@ -145,7 +145,7 @@ def stack(v: Values, keep: Keep, loss: str) -> None:
     """Pre-norm blocks one after the other, each with parameters of its own."""
     h = v["h_init"][:, -1]
     for i in range(v["W_1"].shape[1]):
-        mine = {n: x[:, i] if n not in ("eps", "G", "h_init") else x for n, x in v.items()}
+        mine = {n: x[:, i] if n[0] in "Wbg" else x for n, x in v.items()}
 
         def put(name: str, value: Any) -> Any:
             return keep("h" if name == "Y" else name, value)
@@ -176,3 +176,54 @@ def post_decoder(v: Values, keep: Keep, loss: str) -> None:
     e = made.put("E", x + made.attention(x, "B_mem", "m", v["M"]))
     c = made.norm(e, "C", 2)
     closing(v, keep, loss, made.norm(made.put("R", c + made.mlp(c, "B_mlp")), "Y", 3))
+
+
+def multihead(v: Values, keep: Keep, loss: str) -> None:
+    """Multi-head attention by concatenation, and each head's share of its output."""
+    import torch
+
+    made = Block(v, keep)
+    shown: dict[str, Any] = {}
+
+    def kept(name: str, value: Any) -> Any:
+        shown[name] = keep(name, value)
+        return shown[name]
+
+    made.keep = kept
+    y = made.attention(v["X"], "Y", source=v["M"])
+    keep("H", torch.einsum("binv,bntv->bnti", v["W_O"], shown["O"]))
+    closing(v, keep, loss, y)
+
+
+def grouped(v: Values, keep: Keep, loss: str) -> None:
+    """Queries in groups that share keys and values."""
+    import torch
+
+    q = keep("Q", torch.einsum("bgrki,bti->bgrtk", v["W_Q"], v["X"]))
+    k = keep("K", torch.einsum("bgki,bsi->bgsk", v["W_K"], v["M"]))
+    value = keep("V", torch.einsum("bgvi,bsi->bgsv", v["W_V"], v["M"]))
+    s = keep("S", q @ k[:, :, None].transpose(-1, -2) / math.sqrt(q.shape[-1]))
+    out = keep("O", keep("A", torch.softmax(s, -1)) @ value[:, :, None])
+    closing(v, keep, loss, keep("Y", torch.einsum("bigrv,bgrtv->bti", v["W_O"], out)))
+
+
+def mlp(v: Values, keep: Keep, loss: str) -> None:
+    """The MLP alone."""
+    closing(v, keep, loss, Block(v, keep).mlp(v["X"], "Y"))
+
+
+def affine_twice(v: Values, keep: Keep, loss: str) -> None:
+    """Two affine maps without an activation."""
+    z = keep("Z", v["X"] @ v["W_1"].transpose(-1, -2) + v["b_1"][:, None])
+    y = keep("Y", z @ v["W_2"].transpose(-1, -2) + v["b_2"][:, None])
+    closing(v, keep, loss, y)
+
+
+def units(v: Values, keep: Keep, loss: str) -> None:
+    """Activations of torch.nn.functional."""
+    from torch.nn import functional as F
+
+    keep("r", F.relu(v["z"]))
+    keep("e", F.gelu(v["z"]))
+    keep("q", F.gelu(v["z"], approximate="tanh"))
+    keep("s", F.silu(v["z"]))

@@ -1,6 +1,6 @@
 """What generated code works on: values with index labels, and arrays with padding.
 
-Rows outside a tensor's positions are padding that holds zero, so an adjoint read at T is zero. How
+Rows outside an adjoint's positions are padding that holds zero: an adjoint read at T is zero. How
 much padding a tensor needs is known only after all reads were seen; until then an offset is written
 as a token ``@slot.axis:offset@``, which `Layout.resolve` replaces by the number.
 """

@@ -13,7 +13,7 @@ NORMS = {"encoder": {"norm1": 1, "norm2": 2}, "decoder": {"norm1": 1, "norm2": 2
 
 
 def divided(sizes: Mapping[str, int]) -> bool:
-    """Tell whether the heads divide the width, keys as wide as values: what torch's modules need."""
+    """Tell whether heads divide the width and keys are as wide as values, as torch needs it."""
     return sizes["N"] * sizes["d_k"] == sizes["D"] and sizes["d_k"] == sizes["d_v"]
 
 

@@ -6,8 +6,10 @@ from derive.checks import forwards_blocks as F
 from derive.checks import modules_blocks as N
 from derive.checks.rows import Module, Row
 from derive.topics import _block_systems as B
+from derive.topics import mlp as M
+from derive.topics import multihead as H
 from derive.topics._block_claims import layered, permuted, renamed, values
-from derive.topics._blocks import Part, added, attention
+from derive.topics._blocks import Part, added, attention, mlp
 
 LINEAR = {"linear": "sum(t, i, G[t,i]*Y[t,i])"}
 # torch takes eps as a number: no derivative by it
@@ -29,6 +31,31 @@ CAUSAL = attention("h", "B", mask="where(s <= t, {}, -oo)")
 PLACED = added("X", "h", "E") + attention("X", "B")
 
 BLOCKS: dict[str, Row] = {
+    "multihead": Row(
+        F.multihead,
+        (*attention("X", "Y", source="M").equations, H.PRODUCT),
+        LINEAR,
+        (
+            Module(
+                "torch.nn.MultiheadAttention",
+                N.multihead,
+                frozenset({"Y"}),
+                takes=N.divided,
+            ),
+        ),
+    ),
+    "grouped": Row(F.grouped, H.GROUPED, LINEAR),
+    "mlp": Row(F.mlp, mlp("X", "Y").equations, LINEAR),
+    "affine_twice": Row(F.affine_twice, M.AFFINE, LINEAR),
+    "units": Row(
+        F.units,
+        (
+            "r[f] = relu(z[f])",
+            "e[f] = gelu(z[f])",
+            "q[f] = gelu_tanh(z[f])",
+            "s[f] = silu(z[f])",
+        ),
+    ),
     "pre_norm": Row(
         F.pre_norm, PRE.equations, LINEAR, (Module(ENCODER, N.encoder_pre, SHOWN, takes=N.divided),)
     ),

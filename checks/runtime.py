@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 Note = Callable[..., None]
-NAMES = ("np", "perm", "top", "num", "ar", "zeros", "stop", "pick", "chain", "dot", "tdot",
+NAMES = ("np", "perm", "top", "num", "ar", "zeros", "stop", "pick", "chain", "erf", "dot", "tdot",
          "einsum", "stk", "keep", "note")  # fmt: skip
 
 
@@ -69,6 +70,14 @@ def silent_helpers(dtype: np.dtype[Any]) -> SimpleNamespace:
     return _helpers[dtype]
 
 
+def erf(x: Any) -> Any:
+    """The error function; of a complex number whose imaginary part is a step, to first order."""
+    real = np.vectorize(math.erf, otypes=[float])(np.real(x)) if np.size(x) else np.real(x)
+    if not np.iscomplexobj(x):
+        return np.asarray(real, np.asarray(x).dtype)
+    return real + 1j * np.imag(x) * 2 / np.sqrt(np.pi) * np.exp(-(np.real(x) ** 2))
+
+
 def numpy_helpers(dtype: np.dtype[Any], stop: Callable[..., Any] | None = None,
                   note: Note = silent) -> SimpleNamespace:  # fmt: skip
     """Return the helpers for arrays of a dtype.
@@ -89,6 +98,7 @@ def numpy_helpers(dtype: np.dtype[Any], stop: Callable[..., Any] | None = None,
         stop=stop or (lambda value, _: value),
         pick=pick,
         chain=chain,
+        erf=erf,
         dot=np.dot,
         tdot=np.tensordot,
         einsum=np.einsum,
@@ -115,6 +125,7 @@ def torch_helpers(dtype: Any, keep: Callable[..., Any]) -> SimpleNamespace:
         stop=lambda value, _: value.detach(),
         pick=None,
         chain=None,
+        erf=torch.erf,
         dot=torch.matmul,
         tdot=torch.tensordot,
         einsum=torch.einsum,

@@ -138,7 +138,11 @@ class Storage:
         return array.swapaxes(0, 1) if slot.batch == 1 else array
 
     def empty(self, slot: Slot, tensor: Tensor) -> Array:
-        """Return zeros of a tensor with its initial rows and padding."""
+        """Return room for a tensor with its initial rows and padding.
+
+        An adjoint is zero outside its positions. What else is read there stands beside one, and
+        must be a number that may be divided by: one.
+        """
         shape = [
             n - first + low + high
             for n, first, low, high in zip(
@@ -147,7 +151,8 @@ class Storage:
         ]
         if slot.batch is not None:
             shape.insert(slot.batch, self.count)
-        return np.zeros(shape, self.dtype)
+        plain = tensor.role != "adjoint" and (any(slot.low) or any(slot.high))
+        return np.ones(shape, self.dtype) if plain else np.zeros(shape, self.dtype)
 
     def load(self, code: Code) -> list[Array]:
         """Return one array a slot: givens, perturbations, and room for what is computed."""

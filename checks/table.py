@@ -154,13 +154,14 @@ class Ours(Table):
         What reaches a tensor may be what is left of larger terms, and is rounded as they are: in
         softmax and in normalisation a gradient loses its mean.
         """
-        size = float(np.abs(self.values[f"g_{wrt}"]).max()) if f"g_{wrt}" in self.values else 0.0
-        lost = (k for n, k in self.cancelled.items() if wrt in _upstream(self.system)[n])
-        return size * max(lost, default=1.0)
+        own, left = self.summed.get(wrt, (0.0, 0.0))
+        upstream = _upstream(self.system)
+        above = (self.summed[n] for n in self.summed if n in upstream and wrt in upstream[n])
+        return max(own, left * max((s / k for s, k in above if k), default=1.0))
 
     @cached_property
-    def cancelled(self) -> Mapping[str, float]:
-        """How much larger the terms of each tensor's adjoint equation are than what they leave."""
+    def summed(self) -> Mapping[str, tuple[float, float]]:
+        """The largest term of each tensor's adjoint equation, and what the terms leave."""
         equations = adjoint_equations(self.system)
         tensors = {**self.system.tensors, **{e.tensor.name: e.tensor for e in equations}}
         table = Ours(replace(self.system, tensors=tensors), self.givens, self.sizes)
@@ -169,9 +170,10 @@ class Ours(Table):
         for equation in equations:
             left = float(np.abs(self.values[equation.tensor.name]).max())
             free = tuple(zip(equation.indices, equation.tensor.dims, strict=True))
-            if left and equation.tensor.name[2:] in self.system.by_name:
+            with np.errstate(all="ignore"):  # past the last position some divide by zero
                 terms = measured(equation.rhs, free, table, self.sizes)[1]
-                out[equation.tensor.name[2:]] = max(1.0, terms / left)
+            terms = terms if np.isfinite(terms) else left
+            out[equation.tensor.name[2:]] = max(terms, left), left
         return out
 
     def core(self, name: str) -> tuple[int, ...]:

@@ -64,6 +64,8 @@ class Mixed:
         if function == "step":
             return fmpq(x >= 0) if x >= 0 or x < 0 else arb(0.5, 0.5)
         ball = arb(x)
+        if function == "erf_slope":
+            return 2 * (-ball * ball).exp() / arb.pi().sqrt()
         check_argument(function, ball)
         if function == "sigmoid":
             return 1 / (1 + (-ball).exp())

@@ -219,7 +219,8 @@ class Elaborator(BinderReader):
             (val,) = self.values(node, env, 1)
             return Val(val.axes, lambda i: apply(val.build(i)), val.turned)
         known = [*TABLE, *S.BINDER_CALLS, "delta", "diag", "eye", "count", "sqnorm", "norm",
-                 "E", "Var", "Cov", "detach", "min", "max", "where"]  # fmt: skip
+                 "E", "Var", "Cov", "detach", "min", "max", "where", "gelu",
+                 "gelu_tanh", "silu"]  # fmt: skip
         raise self.fail(node, f"unknown function {node.func!r}", nearest(node.func, known))
 
     def values(self, node: S.Call, env: Env, count: int) -> list[Val]:
@@ -332,6 +333,31 @@ class Elaborator(BinderReader):
     def on_condition(self, node: S.Condition, env: Env) -> Val:
         """A comparison stands in a where, or after for."""
         raise self.fail(node, "a comparison belongs in where(a <= b, x, y)")
+
+    def call_gelu(self, node: S.Call, env: Env) -> Val:
+        """``gelu(x)``: x times the probability that a standard normal number is below it."""
+        half, root = sp.Rational(1, 2), TABLE["sqrt"](sp.Integer(2))
+        return self.pointwise(node, env, lambda x: half * x * (1 + TABLE["erf"](x / root)))
+
+    def call_gelu_tanh(self, node: S.Call, env: Env) -> Val:
+        """``gelu_tanh(x)``: GELU's form with tanh (Hendrycks & Gimpel, 2016, section 2)."""
+        # sqrt(2/pi), through erf' at zero, which is 2/sqrt(pi)
+        scale = TABLE["erf_slope"](sp.Integer(0)) / TABLE["sqrt"](sp.Integer(2))
+        cubic = sp.Rational(44715, 1000000)
+
+        def form(x: Expr) -> Expr:
+            return x * (1 + TABLE["tanh"](scale * (x + cubic * x**3))) / 2
+
+        return self.pointwise(node, env, form)
+
+    def call_silu(self, node: S.Call, env: Env) -> Val:
+        """``silu(x)``: x sigmoid(x), also called swish."""
+        return self.pointwise(node, env, lambda x: x * TABLE["sigmoid"](x))
+
+    def pointwise(self, node: S.Call, env: Env, form: Callable[[Expr], Expr]) -> Val:
+        """Apply a formula to each entry of the one argument."""
+        (val,) = self.values(node, env, 1)
+        return Val(val.axes, lambda i: form(val.build(i)), val.turned)
 
     def call_E(self, node: S.Call, env: Env) -> Val:  # noqa: N802 - the name in statements
         """``E(x)``: the expected value, entry by entry, over the system's random tensors."""

@@ -6,6 +6,7 @@ an equation ``h = tanh(z)`` yields ``1 - h^2`` as a lecture writes it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -70,6 +71,21 @@ TABLE: dict[str, Elementwise] = {
             "np.where(np.real(x) > 0, x, 0.0 * x)",
             r"\operatorname{relu}",
             lambda x: x * sp.Heaviside(x, 1),
+        ),
+        Elementwise(
+            "erf",
+            lambda x, f: TABLE["erf_slope"](x),
+            "erf(x)",
+            r"\operatorname{erf}",
+            sp.erf,
+        ),
+        # erf' = 2/sqrt(pi) exp(-x^2), a name of its own because of its constant
+        Elementwise(
+            "erf_slope",
+            lambda x, f: -2 * x * f,
+            f"{2 / math.sqrt(math.pi)!r} * np.exp(-x * x)",
+            r"\operatorname{erf}'",
+            lambda x: 2 / sp.sqrt(sp.pi) * sp.exp(-(x**2)),
         ),
         Elementwise("sin", lambda x, f: TABLE["cos"](x), "np.sin(x)", r"\sin", sp.sin),
         Elementwise("cos", lambda x, f: -TABLE["sin"](x), "np.cos(x)", r"\cos", sp.cos),

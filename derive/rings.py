@@ -27,6 +27,8 @@ SLOPES: dict[str, Callable[[Element, Element, Ring], Element]] = {
     "abs": lambda x, f, ring: x / f,
     "step": lambda x, f, ring: ring.zero,
     "relu": lambda x, f, ring: ring.apply("step", x),
+    "erf": lambda x, f, ring: ring.apply("erf_slope", x),
+    "erf_slope": lambda x, f, ring: (0 - x - x) * f,
     "sin": lambda x, f, ring: ring.apply("cos", x),
     "cos": lambda x, f, ring: 0 - ring.apply("sin", x),
 }
@@ -113,6 +115,8 @@ class Balls:
             return abs(x)
         if function == "relu":
             return (x + abs(x)) / 2
+        if function == "erf_slope":
+            return 2 * (-x * x).exp() / flint.arb.pi().sqrt()
         if function == "step":
             undecided = flint.arb(0.5, 0.5)
             return flint.arb(1) if x >= 0 else flint.arb(0) if x < 0 else undecided
