@@ -17,6 +17,7 @@ from derive.checks.autograd import Autograd
 from derive.checks.rows import PLAIN, Module, Row
 from derive.checks.rows_attention import ATTENTION
 from derive.checks.rows_blocks import BLOCKS
+from derive.checks.rows_deep import DEEP
 from derive.checks.rows_gated import GATED
 from derive.checks.rows_norms import NORMS
 from derive.checks.rows_paths import PATHS
@@ -24,7 +25,7 @@ from derive.checks.storage import Array
 from derive.checks.table import Givens, UnavailableError
 from derive.equation import System
 
-ROWS: dict[str, Row] = {**PLAIN, **GATED, **PATHS, **ATTENTION, **NORMS, **BLOCKS}
+ROWS: dict[str, Row] = {**PLAIN, **GATED, **PATHS, **ATTENTION, **NORMS, **BLOCKS, **DEEP}
 
 
 def row_of(system: System) -> Row | None:

@@ -7,12 +7,13 @@ is short: each fact, the sign of each monomial, and `adds_up`, an identity of no
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from derive.facts import Fact, binomials, one_of, ranges_of
+from derive.facts import Fact, binomials, one_of, one_of_sum, ranges_of
 from derive.lp import combine
 from derive.naming import opened
 from derive.normal import NormalForm, Normalizer, UndecidedError
@@ -80,10 +81,33 @@ def certify(
     if not gap:
         return None if strict else Certificate(())
     gap = cleared(normalizer, gap, nonzero)
+    found = _searched(normalizer, gap, facts, strict, end, rows, nonzero)
+    if found is None and any(a[0].startswith("den:") for t in gap.values() for a in t.factors):
+        # a sum that stands as its denominator less the rest hides from the facts about its terms
+        plain = copy.copy(normalizer)
+        plain.folding = False
+        open_gap = plain.normal(p for t in gap.values() for p in opened(t, sums=True))
+        found = _searched(plain, open_gap, facts, strict, end, rows, nonzero)
+    return found
+
+
+def _searched(
+    normalizer: Normalizer,
+    gap: NormalForm,
+    facts: Sequence[Fact],
+    strict: bool,
+    end: float,
+    rows: int,
+    nonzero: frozenset[str],
+) -> Certificate | None:
+    """Search in one writing of the sums."""
+    if not gap:
+        return None if strict else Certificate(())
     if len(gap) > MAX_TERMS:
         return None
     dens = dict.fromkeys(a for t in gap.values() for a in t.factors if a[0].startswith("den:"))
-    shares = (fact for den in dens for fact in one_of(normalizer.algebra, den))
+    shares = [fact for den in dens for fact in one_of(normalizer.algebra, den)]
+    shares += [f for t in gap.values() for f in one_of_sum(normalizer.algebra, t)]
     search = _Search(normalizer, (*facts, *shares), end, nonzero - bases(gap))
     for most, rounds in SCHEDULE[:rows]:
         if time.perf_counter() > end:

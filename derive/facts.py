@@ -118,6 +118,21 @@ def one_of(algebra: Algebra, atom: Atom) -> Iterator[Fact]:
     yield Fact((atom_terms(atom), one), why, frozenset({"any="}), conditions)
 
 
+def one_of_sum(algebra: Algebra, term: Term) -> Iterator[Fact]:
+    """Yield that a sum over an axis of what is not negative is at least each of its terms."""
+    if len(term.bound) != 1 or term.guards or term.pinned:
+        return
+    ((bound, _),) = term.bound.items()
+    inside = {a: p for a, p in term.factors.items() if any(b == bound for b, _ in a[1])}
+    if not inside or not all(p > 0 and at_least_zero(algebra, a) for a, p in inside.items()):
+        return
+    whole = Term(Fraction(1), dict(inside), dict(term.bound))
+    one = substitute(Term(Fraction(-1), dict(inside)), {bound: ("any=", 0)})
+    if one is not None:
+        why = "a sum of non-negative terms is at least each of them"
+        yield Fact((whole, one), why, frozenset({"any="}))
+
+
 def all_assumed(algebra: Algebra, identity: Identity, claim: Identity) -> Iterator[Fact]:
     """Yield what an assumed inequality says: for all its indices, and at the claim's own ones.
 
@@ -241,13 +256,18 @@ def is_sum(expr: Expr) -> bool:
 
 
 def binomials(algebra: Algebra, term: Term) -> Iterator[Fact]:
-    """Yield (a - b)^2 and (a + b)^2 for the pairs of odd factors of a monomial."""
+    """Yield squares: (a - b)^2, (a + b)^2 of odd factors of a monomial, (D - 2a)^2 of a sum D."""
     odd = [a for a, p in term.factors.items() if p % 2 and not at_least_zero(algebra, a)]
     for a, b in combinations(odd if len(odd) < 4 else (), 2):
         for sign in (1, -1):
             ends = [atom_terms(a, 2), atom_terms(b, 2)]
             cross = Term(Fraction(2 * sign), {a: 1, b: 1})
             yield Fact((*ends, cross), "a square")
+    # a share of a whole: p (1 - p) is at most 1/4
+    for whole in (a for a in term.factors if a[0].startswith("den:")):
+        for part in (a for a in term.factors if a != whole):
+            ends = [atom_terms(whole, 2), Term(Fraction(4), {part: 2})]
+            yield Fact((*ends, Term(Fraction(-4), {whole: 1, part: 1})), "a square")
 
 
 def square(algebra: Algebra, expr: Expr, env: dict[Expr, Ix],

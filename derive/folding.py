@@ -268,6 +268,8 @@ def _fold(term: Term, bound: str, inside: dict[Atom, int], guards: dict[tuple[st
     rest.factors = {a: p for a, p in rest.factors.items() if a not in inside}
     rest.guards = {pair: c for pair, c in rest.guards.items() if bound not in pair}
     place = tuple(found[p] for p in named.params)
+    if rest.factors.get((den, place), 0) < 0 and _single_atom(named.terms) is not None:
+        return None  # under 1/D that one atom is written through D and the sum: not both ways
     out = []
     whole = rest.copy()
     whole.times((den, place))

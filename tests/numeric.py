@@ -9,6 +9,9 @@ from derive.explicit import Explicit
 
 FUNCTIONS = {
     "tanh": math.tanh,
+    "relu": lambda x: max(x, 0.0),
+    "erf": math.erf,
+    "erf_slope": lambda x: 2 / math.sqrt(math.pi) * math.exp(-x * x),
     "exp": math.exp,
     "log": math.log,
     "sqrt": math.sqrt,

@@ -172,6 +172,8 @@ def test_an_expected_value_fails_beyond_its_tolerance(topic, claim):
 # Planted errors. Each adjoint in turn is off by 1e-9 and nothing else.
 
 LOSSES = [(s, loss) for s in SYSTEMS.values() for loss in s.losses]
+ROUNDING = 1e-14
+"""Below this a gradient is what rounding leaves of zero."""
 PLANTED = [
     (s.with_loss(loss), e.tensor.name)
     for s, loss in LOSSES
@@ -210,8 +212,8 @@ def test_a_relative_error_of_1e_9_in_any_gradient_is_caught(fresh, system, name)
         cache.clear()
     found = {e.kind: e for e in evidence_for(identity)}
     assert found.keys() == {e.kind for e in sound}
-    if not np.any(table.forward_values(system, *point_of(system))[name]):
-        assert all(e.max_error == 0 for e in found.values())
+    if np.abs(table.forward_values(system, *point_of(system))[name]).max() < ROUNDING:
+        assert all(e.max_error < 1e-13 for e in found.values())  # zero, but for the last bits
         return
     for oracle in found.keys() - {"finite_difference"}:
         assert not found[oracle].passed, oracle

@@ -14,7 +14,9 @@ SYSTEMS = [s for n in topics.names() for s in topics.load(n).systems.values()]
 def test_sizes_are_unequal_and_repeat(system):
     for sizes in (default_sizes(system), *(random_sizes(system, seed) for seed in range(20))):
         assert sizes.keys() == system.dims.keys()
-        assert len(set(sizes.values())) == len(sizes)
+        # torch's heads have keys as wide as values
+        apart = {n: v for n, v in sizes.items() if (n, sizes.get("d_k")) != ("d_v", v)}
+        assert len(set(apart.values())) == len(apart)
         assert min(sizes.values()) >= 2
     assert random_sizes(system, 7) == random_sizes(system, 7)
     draws = {tuple(random_sizes(system, n).items()) for n in range(20)}
