@@ -159,7 +159,10 @@ class Algebra:
 
     def names_nonlinearity(self, equation: Equation) -> bool:
         """Tell whether an equation only names a function value, so that its name is a generator."""
+        from derive.angles import turns_with_position
+
         opens = equation.tensor.name in self.opened or kind(equation.rhs) in OPEN_KINDS
+        opens = opens or turns_with_position(equation)
         return bool(equation.rhs.is_Function) and not opens
 
     def _lowered(self, equation: Equation, guarded: bool, first: int = 0) -> Definition:

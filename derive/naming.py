@@ -113,6 +113,12 @@ def named_function(frame: Frame, name: str, argument: list[Term]) -> list[Term]:
         exact = step_of_binary(frame.algebra, terms)
         if exact is not None:
             return exact
+    if name in ("sin", "cos"):
+        from derive.angles import apart as angles_apart
+
+        turned_sum = angles_apart(frame, name, terms)
+        if turned_sum is not None:
+            return turned_sum
     if name == "log":
         return logarithm(normalizer, terms)
     if name == "exp":

@@ -240,6 +240,8 @@ class Functions:
         """Name a function value; log opens monomials and exponentials."""
         if function == "relu":
             return (x + self.apply("abs", x)) * self.constant(Fraction(1, 2))
+        if function in ("sin", "cos") and (parts := whole_parts(x.poly)) is not None:
+            return self.turned_sum(function, parts)
         if function == "exp" and self.split and len(x.poly) > 1:
             return self.split_exp(x.poly)
         if function in ZEROS and x.poly.is_zero():
@@ -250,6 +252,9 @@ class Functions:
         if function != "log":
             key = (function, str(self.known_argument(function, x).poly))
             self.arguments[self.place(key)] = x
+            if function == "cos":
+                sine = self.apply("sin", x)
+                self.squared[self.place(key)] = 1 - sine.poly**2
             if function in ("sqrt", "abs", "step"):
                 self.kinked = True
                 square = {"sqrt": x.poly, "abs": x.poly**2, "step": self.gens[self.place(key)]}
@@ -279,6 +284,14 @@ class Functions:
                 out = out * factor if coefficient > 0 or not whole else out / factor
         return out
 
+    def turned_sum(self, function: str, parts: list[flint.fmpq_mpoly]) -> Rational:
+        """Return the sine or cosine of a sum of angles, turning by one after the other."""
+        sine, cosine = self.zero, self.one
+        for part in parts:
+            s, c = (self.apply(f, Rational(self, part)) for f in ("sin", "cos"))
+            sine, cosine = sine * c + cosine * s, cosine * c - sine * s
+        return sine if function == "sin" else cosine
+
     def log_generator(self, place: int) -> Rational:
         """Return log of one generator: of exp x it is x, of an inverse minus the log."""
         if place in self.inverted:
@@ -287,6 +300,22 @@ class Functions:
         if key[0] == "exp":
             return self.arguments[place]
         return self.generator(("log", f"generator {place}"))
+
+
+def whole_parts(poly: flint.fmpq_mpoly) -> list[flint.fmpq_mpoly] | None:
+    """Return the monomials of an angle, each as often as its whole coefficient; None of one."""
+    parts: list[flint.fmpq_mpoly] = []
+    for powers, coefficient in poly.to_dict().items():
+        count = abs(coefficient)
+        whole = count.denominator == 1
+        monomial = poly.context().from_dict({powers: coefficient / count if whole else coefficient})
+        parts += [monomial] * (int(count.numerator) if whole else 1)
+        if len(parts) > MAX_ANGLES:
+            return None
+    return parts if len(parts) > 1 else None
+
+
+MAX_ANGLES = 6
 
 
 @lru_cache(maxsize=16)

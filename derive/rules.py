@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from derive.abstract import NAMED
+from derive.angles import reduce_cosines, turn_on
 from derive.folding import (
     fold_denominators,
     open_constant_units,
@@ -359,6 +360,8 @@ RULES: tuple[Rule, ...] = (
     merge_powers,
     reduce_roots,
     reduce_steps,
+    turn_on,
+    reduce_cosines,
     index_values,
     anchor_positions,
     close_guards,
