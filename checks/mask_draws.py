@@ -41,7 +41,10 @@ def full_masks(system: System, givens: Arrays) -> Arrays:
 
 
 def every_row(system: System, sizes: Mapping[str, int], masks: Arrays) -> bool:
-    """Tell whether every row of every masked softmax has a source."""
+    """Tell whether every row of every mask, and of every masked softmax, has a source."""
+    names = [t.name for t in system.givens if t.binary and t.dims]
+    if not all(np.all(np.any(masks[n], axis=-1)) for n in names):
+        return False
     return all(alive(e, sizes, masks) for e in system.equations)
 
 

@@ -73,12 +73,58 @@ MODULES: dict[str, tuple[str, Callable[[Sizes], Numels]]] = {
     "rnn": ("torch.nn.RNN", lambda n: recurrent("RNN", n) | head(n, "W_o", "b_o")),
     "rnn_two_biases": ("torch.nn.RNN", two_biases),
     "gru": ("torch.nn.GRU", lambda n: recurrent("GRU", n) | head(n, "W_o", "b_o")),
+    "transformer": ("torch.nn.TransformerEncoderLayer", lambda n: transformer(n)),
+    "square_heads": ("torch.nn.MultiheadAttention", lambda n: heads(n)),
     "lstm": ("torch.nn.LSTM", lambda n: recurrent("LSTM", n) | head(n, "W_o", "b_o")),
 }
 
 
+def transformer(sizes: Sizes) -> Numels:
+    """Return those of torch.nn.TransformerEncoderLayer, embeddings and a head."""
+    import torch
+
+    made = torch.nn.TransformerEncoderLayer(sizes["D"], 1, sizes["F"], device="meta")
+    named = {n: p.numel() for n, p in made.named_parameters()}
+    table, places = (torch.nn.Embedding(sizes[n], sizes["D"]).weight.numel() for n in "VT")
+    head = torch.nn.Linear(sizes["D"], sizes["C"], device="meta")
+    found = {"E": table, "pos": places, "W_c": head.weight.numel(), "b_c": head.bias.numel()}
+    for kind, packed in (("W", "weight"), ("b", "bias")):
+        joined = dict(made.self_attn.named_parameters())[f"in_proj_{packed}"]
+        parts = joined.chunk(3)
+        found |= {f"{kind}_{n}": p.numel() for n, p in zip("QKV", parts, strict=True)}
+        found[f"{kind}_O"] = named[f"self_attn.out_proj.{packed}"]
+        found |= {f"{kind}_{at}": named[f"linear{at}.{packed}"] for at in (1, 2)}
+    for at in (1, 2):
+        found |= {f"gamma_{at}": named[f"norm{at}.weight"], f"beta_{at}": named[f"norm{at}.bias"]}
+    return found
+
+
+def heads(sizes: Sizes) -> Numels:
+    """Return those of torch.nn.MultiheadAttention with N heads of width d."""
+    import torch
+
+    width = sizes["N"] * sizes["d"]
+    made = torch.nn.MultiheadAttention(width, sizes["N"], device="meta")
+    named = {n: p for n, p in made.named_parameters()}
+    found = {f"{kind}_{n}": p.numel() for kind, packed in (("W", "weight"), ("b", "bias"))
+             for n, p in zip("QKV", named[f"in_proj_{packed}"].chunk(3), strict=True)}  # fmt: skip
+    return found | {f"{kind}_O": named[f"out_proj.{packed}"].numel()
+                    for kind, packed in (("W", "weight"), ("b", "bias"))}  # fmt: skip
+
+
 SHAPES = {"W_x": ("H", "D"), "W_h": ("H", "H"), "b_": ("H",), "W_o": ("C", "H"), "b_o": ("C",),
-          "E": ("V", "D")}  # fmt: skip
+          "E": ("V", "D"), "pos": ("T", "D"), "W_1": ("F", "D"), "W_2": ("D", "F"),
+          "b_1": ("F",), "b_2": ("D",), "gamma": ("D",), "beta": ("D",), "W_c": ("C", "D"),
+          "b_c": ("C",), **{f"W_{n}": ("D", "D") for n in "QKV"},
+          **{f"b_{n}": ("D",) for n in "QKV"}}  # fmt: skip
+OWN = {
+    "transformer": {"W_O": ("D", "D"), "b_O": ("D",)},
+    "square_heads": {
+        **{f"W_{n}": ("N", "d", "N", "d") for n in "QKVO"},
+        **{f"b_{n}": ("N", "d") for n in "QKVO"},
+    },
+}
+"""The axes of parameters whose names mean something else elsewhere."""
 """The axes of a parameter, by the longest beginning of its name that stands here."""
 
 
@@ -91,7 +137,8 @@ def shipped(system: System) -> tuple[str, Callable[[Sizes], Numels]] | None:
     axes = {p.name: tuple(d.name for d in p.dims) for p in system.parameters}
     for name, found in MODULES.items():
         same = texts == (ROWS[name].equations if name in ROWS else ())
-        if same and set(axes) == parameters_of(name) and all(map(fits, axes, axes.values())):
+        fitting = all(fits(n, z, OWN.get(name, {})) for n, z in axes.items())
+        if same and set(axes) == parameters_of(name) and fitting:
             return found
     return None
 
@@ -99,11 +146,13 @@ def shipped(system: System) -> tuple[str, Callable[[Sizes], Numels]] | None:
 @lru_cache(maxsize=len(MODULES))
 def parameters_of(name: str) -> frozenset[str]:
     """Return the names of a module's parameters."""
-    return frozenset(MODULES[name][1](dict.fromkeys("DHCV", 1)))
+    return frozenset(MODULES[name][1](dict.fromkeys("DHCVTFNd", 1)))
 
 
-def fits(name: str, axes: tuple[str, ...]) -> bool:
+def fits(name: str, axes: tuple[str, ...], own_axes: Mapping[str, tuple[str, ...]]) -> bool:
     """Tell whether a parameter has the axes of torch's."""
+    if name in own_axes:
+        return axes == own_axes[name]
     own = [start for start in SHAPES if name.startswith(start)]
     # b_o of an LSTM is the bias of the head: its output gate has b_xo and b_ho
     return bool(own) and axes == SHAPES[max(own, key=len)]
@@ -147,7 +196,9 @@ def held(system: System, here: Bench) -> Numels:
 
     found = {n: torch.from_numpy(np.asarray(a)).numel() for n, a in here.givens.items()}
     known = shipped(system)
-    return found | (known[1](here.sizes) if known else {})
+    made = here.table("autograd")
+    computed = {} if made is None else {n: np.size(made.tensor(n)) for n in made.values}
+    return found | computed | (known[1](here.sizes) if known else {})
 
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from derive.checks import forwards_deep as F
-from derive.checks.rows import Row
+from derive.checks.rows import Module, Row
+from derive.topics import costs, heads, positions, vision
 from derive.topics.residual import DEPTH, NORMS, ROUTE
 
 SHARES = ("p_w = v/(v + sum(c, u[c]))", "p[c] = u[c]/(v + sum(d, u[d]))")
@@ -16,5 +17,18 @@ DEEP: dict[str, Row] = {
     "residual_norms": Row(F.norms, NORMS),
     "residual_scalar": Row(F.scalar, ("U = x + a*x",)),
     "saturation": Row(F.saturation, SHARES),
+    "sinusoid": Row(F.sinusoid, positions.SINUSOID),
+    "rope": Row(F.rope, positions.ROPE),
+    "token_head": Row(F.token_head, heads.TOKEN, {"kept": "sum(t, m[t]*l[t])/n"}),
+    "pooled_head": Row(F.pooled_head, heads.POOLED, {"cross_entropy": "-sum(c, Y[c]*log(p[c]))"}),
+    "next_token": Row(F.next_token, heads.NEXT, {"next": heads.SHIFTED}),
+    "patches": Row(
+        F.patches,
+        vision.PATCHES,
+        {"linear": "sum(j, k, i, G[j,k,i]*E[j,k,i])"},
+        (Module("torch.nn.functional.conv2d", F.convolution, frozenset({"E"})),),
+    ),
+    "attention_products": Row(F.attention_products, costs.LAYER),
+    "longer": Row(F.longer, costs.LONGER),
     "gap_scores": Row(F.gap_scores, ("u[c] = exp(z[c])", "v = exp(a)", *SHARES)),
 }

@@ -45,6 +45,70 @@ def layers_system() -> System:
     )
 
 
+BLOCK = {
+    **{f"W_{n}": ("D", "D") for n in "QKVO"},
+    **{f"b_{n}": ("D",) for n in "QKVO"},
+    "W_1": ("F", "D"),
+    "b_1": ("F",),
+    "W_2": ("D", "F"),
+    "b_2": ("D",),
+    **{f"{n}_{at}": ("D",) for n in ("gamma", "beta") for at in (1, 2)},
+}
+ATTENTION = ", ".join(f"{kind}_{n}" for kind in "Wb" for n in "QKVO")
+EVERY = ", ".join(BLOCK)
+
+
+def transformer_system() -> System:
+    """Return the parameters of one encoder block of width D, embeddings, positions, a head."""
+    return build_system(
+        "transformer",
+        ("V", "T", "D", "F", "C"),
+        {**BLOCK, "E": ("V", "D"), "pos": ("T", "D"), "W_c": ("C", "D"), "b_c": ("C",)},
+        (),
+        parameters=(*BLOCK, "E", "pos", "W_c", "b_c"),
+        positions=(),
+        meanings={"E": "embedding table", "pos": "learned positions", "W_c": "head weights",
+                  "b_c": "head bias"},
+    )  # fmt: skip
+
+
+def stack_system() -> System:
+    """Return the parameters of N encoder blocks."""
+    return build_system(
+        "transformer_stack",
+        ("N", "D", "F"),
+        {n: ("N", *s) for n, s in BLOCK.items()},
+        (),
+        parameters=tuple(BLOCK),
+        positions=(),
+    )
+
+
+def transformer() -> tuple[Claim, ...]:
+    """Return the counts of a Transformer encoder."""
+    s = "transformer"
+    block = "4*D^2 + 4*D + 2*D*F + F + D + 4*D"
+    return (
+        claim("counts.attention", f"count({ATTENTION}) = 4*D^2 + 4*D",
+              "Attention: four square maps and their biases, whatever the number of heads", s),
+        claim("counts.mlp", "count(W_1, b_1, W_2, b_2) = 2*D*F + F + D", "The MLP", s),
+        claim("counts.norm", "count(gamma_1, beta_1) = 2*D", "A LayerNorm", s),
+        claim("counts.block", f"count({EVERY}) = {block}", "An encoder block", s),
+        claim("counts.positions", "count(pos) = T*D", "Learned positions: one row each", s),
+        claim("counts.tokens", "count(E) = V*D", "The embedding table", s),
+        claim("counts.class-head", "count(W_c, b_c) = C*D + C", "A classification head", s),
+        claim("counts.encoder", f"count({EVERY}, E, pos, W_c, b_c) = {block} + (V + T + C)*D + C",
+              "One block, embeddings, positions and head together", s),
+        claim("counts.stack", f"count({EVERY}) = N*({block})", "N blocks: N times one",
+              "transformer_stack"),
+        claim("counts.attention-three", f"count({ATTENTION}) = 3*D^2 + 3*D",
+              "The output projection counts", s, expected="fails",
+              reason="queries, keys, values and W_O are four maps"),
+        claim("counts.block-no-norms", f"count({EVERY}) = 4*D^2 + 4*D + 2*D*F + F + D",
+              "So do the norms", s, expected="fails", reason="two of them with 2 D numbers each"),
+    )  # fmt: skip
+
+
 def counted(model: str, biases: int = 2) -> str:
     """Return ``count(...)`` of a layer's tensors, with one, two or no biases for each gate."""
     kinds = [*WEIGHTS, *list(BOTH)[:biases]]
@@ -56,9 +120,9 @@ def topic() -> Topic:
     return Topic(
         "counts",
         "Parameter counts",
-        {SYSTEM: layers_system()},
-        (*plain(), *gated(), *wrong(), *programs()),
-        "torch.nn.RNN, torch.nn.GRU, torch.nn.LSTM, torch.nn.Linear, torch.nn.Embedding",
+        {s.name: s for s in (layers_system(), transformer_system(), stack_system())},
+        (*plain(), *gated(), *transformer(), *wrong(), *programs()),
+        "torch.nn.RNN, GRU, LSTM, Linear, Embedding, TransformerEncoderLayer",
     )
 
 
