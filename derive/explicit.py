@@ -8,6 +8,7 @@ prover come from here.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import cached_property
@@ -31,6 +32,8 @@ Partials = dict[Entry, Element]
 Dual = tuple[Element, Partials]
 
 
+# a stack of blocks is a long chain of values, each read by the next; MAX_ENTRIES bounds it
+sys.setrecursionlimit(max(sys.getrecursionlimit(), 20_000))
 MAX_ENTRIES, MAX_FACTORS = 200_000, 20_000
 
 

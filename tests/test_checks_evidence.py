@@ -178,6 +178,7 @@ PLANTED = [
     (s.with_loss(loss), e.tensor.name)
     for s, loss in LOSSES
     for e in adjoint_equations(s.with_loss(loss))
+    if not s.tensors[e.tensor.name[2:]].binary
 ]
 ONE = 1 + sp.Rational(1, 10**9)
 
