@@ -46,6 +46,8 @@ def _denominators(algebra: Algebra, expr: Expr, env: dict[Expr, Ix]) -> set[str]
         terms = lower(algebra, expr.base**-1, inner, {})
         reduced = Normalizer(algebra, []).normal(t.copy() for t in terms)  # 1/n may be n/n^2
         found |= {a[0] for t in (*terms, *reduced.values()) for a in t.factors}
+    if kind(expr) == "Softmax":
+        found |= {a[0] for t in lower(algebra, expr, inner, {}) for a in t.factors}
     children = () if tensor_name(expr) is not None else expr.args
     for child in children:
         if child.args or child.is_Symbol:
