@@ -88,6 +88,7 @@ class Algebra:
         if not whole or ":" not in name or name in self.aliases:
             # a selected class, a value that repeats along an axis, a second name: it unfolds
             self.opened.add(equation.tensor.name)
+            self.made.pop(equation.tensor.name, None)  # it was no definition until now
             return
         bases = tuple(b for b, _ in env.values())
         self.aliases[name] = Alias(equation.tensor.name, places, bases, turned)
