@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from derive.claim import Evidence, Expected, Printed, Result
 from derive.report import Report, View, is_number, is_open
 from derive.report._failures import block
+from derive.report._lectures import lecture_blocks, lecture_table
 from derive.report._page import ORACLES, Cell, Page, Table, mathematics
 
 WIDE = 100  # columns from which there is room for more than the necessary
@@ -32,12 +33,14 @@ def page(report: Report, view: View) -> Page:
     numbers = [(p, r.claim.expected) for r in rest if is_number(r) for p in r.printed]
     tables = [claim_table(claims, view)] if claims else []
     tables += [number_table(numbers, view)] if numbers else []
+    tables += lecture_table(report) if not view.quiet else []
     notes = (*report.notes, *footnotes(rest, tables)) if not view.quiet else ()
     return Page(
         left=f"derive check {report.target}".rstrip(),
         right=report.subject,
         blocks=(*wrong, *open_blocks),
         tables=tuple(tables),
+        closing=lecture_blocks(report, view) if not view.quiet else (),
         notes=notes,
         last=tuple(counts(report)),
     )

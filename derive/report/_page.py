@@ -36,7 +36,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole report: blocks are indented by two after their first line."""
+    """A whole report: blocks are indented after their first line."""
 
     left: str
     right: str
@@ -44,6 +44,7 @@ class Page:
     tables: tuple[Table, ...]
     notes: tuple[str, ...]
     last: tuple[Cell, ...]
+    closing: tuple[tuple[Cell, ...], ...] = ()
 
 
 def mathematics(result: Result, view: View) -> str:

@@ -56,6 +56,11 @@ def show(shown: Page, console: Console, view: View) -> None:
     for table in shown.tables:
         console.print()
         console.print(grid(table))
+    for block in shown.closing:
+        console.print()
+        console.print(Text(block[0].text, "bold"))
+        for cell in block[1:]:
+            console.print(Padding(styled(cell), (0, 0, 0, 4)))
     console.print()
     for note in shown.notes:
         console.print(Text(note, "dim"))

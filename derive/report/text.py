@@ -37,6 +37,10 @@ def lines(shown: Page) -> Iterator[str]:
     for table in shown.tables:
         yield ""
         yield from rows(table)
+    for block in shown.closing:
+        yield ""
+        yield block[0].text
+        yield from ("    " + cell.text for cell in block[1:])
     yield ""
     yield from shown.notes
     yield "".join(cell.text for cell in shown.last)
