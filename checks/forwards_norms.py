@@ -8,8 +8,8 @@ from derive.checks.forwards import Keep, Values
 from derive.checks.forwards_attention import each, linear_loss
 
 
-def centred(v: Values, keep: Keep, loss: str) -> None:
-    """LayerNorm, its statistics shown, and its affine map where there is one."""
+def centred(v: Values, keep: Keep, loss: str) -> tuple[Any, Any]:
+    """LayerNorm, its affine map where there is one; return its two statistics."""
     import torch
 
     x, eps = v["x"], v["eps"][:, None, None]
@@ -21,6 +21,12 @@ def centred(v: Values, keep: Keep, loss: str) -> None:
         y = each(keep, "y", v["gamma"][:, None] * n + v["beta"][:, None])
         if loss:
             linear_loss(v, keep, y)
+    return mu, var
+
+
+def normed(v: Values, keep: Keep, loss: str) -> None:
+    """LayerNorm, its statistics shown."""
+    centred(v, keep, loss)
 
 
 def variance(v: Values, keep: Keep, loss: str) -> None:
@@ -137,11 +143,11 @@ def variants(v: Values, keep: Keep, loss: str) -> None:
     """LayerNorm, and three functions that are taken for it."""
     import torch
 
-    centred(v, keep, "")
     x, eps = v["x"], v["eps"][:, None, None]
-    apart = x - x.mean(-1, keepdim=True)
+    mu, var = centred(v, keep, "")
+    apart = x - mu[..., None]
     each(keep, "u", apart / torch.sqrt((apart**2).sum(-1, keepdim=True) / (x.shape[-1] - 1) + eps))
-    each(keep, "o", apart / (torch.sqrt((apart**2).mean(-1, keepdim=True)) + eps))
+    each(keep, "o", apart / (torch.sqrt(var) + v["eps"][:, None])[..., None])
     each(keep, "q", x / root_mean_square(x, v["eps"])[..., None])
 
 

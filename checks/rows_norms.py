@@ -31,7 +31,7 @@ def beside(of: str) -> tuple[str, ...]:
 
 NORMS: dict[str, Row] = {
     "layernorm": Row(
-        F.centred,
+        F.normed,
         (*LAYER, AFFINE),
         LINEAR,
         (Module("torch.nn.functional.layer_norm", F.layer_norm, CLOSED),),

@@ -102,7 +102,9 @@ def compare(sign: str) -> Rule:
 def elementwise(emitter: Emitter, expr: Expr) -> Val:
     """A function of one variable: the table's own numpy code."""
     val = emitter.lower(expr.args[0])
-    code = re.sub(r"\bx\b", lambda _: val.code, TABLE[kind(expr)].numpy)
+    # torch's functions take no plain number
+    argument = f"num({val.code})" if expr.args[0].is_Number else val.code
+    code = re.sub(r"\bx\b", lambda _: argument, TABLE[kind(expr)].numpy)
     return emitter.emit(code, val.labels, val.level)
 
 

@@ -17,6 +17,8 @@ DEFAULTS = {"T": 4, "D": 2, "H": 3, "C": 5}
 SCALES = (0.1, 0.3, 1.0, 3.0, 10.0)
 HEADS = {"T": 4, "T_s": 7, "D": 6, "N": 2, "d_k": 3, "d_v": 3, "F": 5}
 """Where there are heads: torch's modules take N heads of width D/N, keys as wide as values."""
+PATCHES = {"J": 3, "K": 4, "P": 2, "C": 5, "D": 6}
+"""An image of J by K patches of P by P pixels: small, so that each pixel can be moved."""
 OTHERS = (3, 2, 4, 5, 6, 7, 8, 9)
 
 
@@ -27,7 +29,9 @@ def default_sizes(system: System, sizes: Mapping[str, int] | None = None) -> dic
         DeriveError: On an unknown size, or one below 1.
     """
     check_sizes(system, sizes or {})
-    usual = HEADS if {"N", "d_k", "d_v", "D"} <= set(system.dims) else DEFAULTS
+    known = set(system.dims)
+    usual = HEADS if {"N", "d_k", "d_v", "D"} <= known else DEFAULTS
+    usual = PATCHES if {"J", "K", "P"} <= known else usual
     found = {n: usual[n] for n in system.dims if n in usual} | dict(sizes or {})
     spare = [n for n in OTHERS if n not in found.values()] or list(OTHERS)
     for place, name in enumerate(n for n in system.dims if n not in found):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sympy as sp
+from sampling import taken
 
 from derive import topics
 from derive.building import build_system
@@ -178,7 +179,7 @@ PLANTED = [
     (s.with_loss(loss), e.tensor.name)
     for s, loss in LOSSES
     for e in adjoint_equations(s.with_loss(loss))
-    if not s.tensors[e.tensor.name[2:]].binary
+    if not s.tensors[e.tensor.name[2:]].binary and taken(s, e.tensor.name)
 ]
 ONE = 1 + sp.Rational(1, 10**9)
 
@@ -214,7 +215,7 @@ def test_a_relative_error_of_1e_9_in_any_gradient_is_caught(fresh, system, name)
     found = {e.kind: e for e in evidence_for(identity)}
     assert found.keys() == {e.kind for e in sound}
     if np.abs(table.forward_values(system, *point_of(system))[name]).max() < ROUNDING:
-        assert all(e.max_error < 1e-13 for e in found.values())  # zero, but for the last bits
+        assert all(e.passed for e in found.values())  # zero, but for the last bits
         return
     for oracle in found.keys() - {"finite_difference"}:
         assert not found[oracle].passed, oracle

@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 from numeric import explicit, point, rows_of
+from sampling import LARGE, taken
 from test_checks_evaluate import ATTENTION, GATED, TWO_BACK
 
 from derive import topics
 from derive.arithmetic import is_arithmetic
 from derive.checks import autograd, complex_step, finite_difference, modules, monte_carlo
+from derive.checks.mask_draws import weights
 from derive.checks.sides import positions, side_values
 from derive.checks.table import Ours, UnavailableError, own
 from derive.errors import DeriveError
 from derive.holding import premises
 from derive.instances import instances
+from derive.nodes import tensor_name, walk
 from derive.statement import read_statement
 
 CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims if c.statement]
@@ -35,6 +38,7 @@ EXTRA = [
 IDENTITIES = [
     read_statement(premises(t.system_of(c), c.assumes).system, c.statement) for t, c in CLAIMS
 ]
+IDENTITIES = [i for i in IDENTITIES if taken(i.system, i.text)]
 IDENTITIES = [i for i in IDENTITIES if not (is_arithmetic(i) or monte_carlo.is_random(i))]
 IDENTITIES += [read_statement(s.with_loss(loss), text) for s, loss, text in EXTRA]
 
@@ -78,21 +82,24 @@ ORACLES = {
 }
 
 
+SMALL = {"C": 2, "B": 2, "M": 2, "J": 2, "R": 3, "N_layers": 2}
+
+
 def pairs(system):
-    """Every (X, Y) of states and of everything that they may depend on."""
+    """Every (X, Y) of states and of everything that they may depend on; of a block some."""
     names = [*system.by_name]
-    return [
-        (of, wrt)
-        for of in names
-        for wrt in [*(g.name for g in system.givens if not g.binary), *names]
-    ]
+    # what a mask compares with zero stands at a kink
+    hidden = {tensor_name(n) for e in system.equations for w, *_ in weights(e.rhs) for n in walk(w)}
+    given = [g.name for g in system.givens if not g.binary]
+    found = [(of, wrt) for of in names for wrt in [*given, *names] if wrt not in hidden]
+    return found if len(names) < LARGE else found[len(found) % 7 :: 10]
 
 
 @pytest.mark.parametrize("oracle", ORACLES)
 @pytest.mark.parametrize(("system", "loss"), CASES, ids=lambda x: getattr(x, "name", x) or "plain")
 def test_oracles_agree_with_the_derived_equations(system, loss, oracle):
     system = system.with_loss(loss) if loss else system
-    sizes, givens = point(system, 3, {n: 2 for n in ("C", "B", "M") if n in system.dims})
+    sizes, givens = point(system, 3, {n: v for n, v in SMALL.items() if n in system.dims})
     make, tolerance = ORACLES[oracle]
     table, ours, found = make(system, givens, sizes), Ours(system, givens, sizes), 0
     if table is None:

@@ -3,6 +3,7 @@
 import importlib
 
 import pytest
+from sampling import taken
 
 from derive import topics
 from derive.arithmetic import is_arithmetic
@@ -15,6 +16,7 @@ from derive.second import decide
 from derive.statement import read_statement
 
 CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims if c.statement]
+SOME = [(t, c) for t, c in CLAIMS if taken(t.system_of(c), c.id)]
 SIZES = (
     {"T": 2, "D": 1, "H": 3, "C": 2, "B": 2, "K": 2, "V": 3},
     {"T": 3, "D": 2, "H": 1, "C": 2, "B": 1, "K": 3, "V": 2},
@@ -64,7 +66,7 @@ def is_kinked(identity):
     return any(kind(n) in ("sqrt", "abs", "step") for n in nodes)
 
 
-@pytest.mark.parametrize(("topic", "claim"), CLAIMS, ids=[c.id for _, c in CLAIMS])
+@pytest.mark.parametrize(("topic", "claim"), SOME, ids=[c.id for _, c in SOME])
 def test_second_prover_agrees_at_unequal_sizes(topic, claim):
     given = premises(topic.system_of(claim), claim.assumes)
     system, assumes = given.system, given.assumed
@@ -77,9 +79,11 @@ def test_second_prover_agrees_at_unequal_sizes(topic, claim):
         outcome = (decide(identity, row, assumes, 5.0) for row in rows)
         assert is_kinked(identity) or "different" in outcome
         return
+    if is_kinked(identity):
+        # kinks are no rational functions either: it may say nothing, and must not contradict
+        assert decide(identity, rows[0], assumes, 2.0) != "different"
+        return
     outcomes = [decide(identity, row, assumes, 5.0) for row in rows]
-    if set(outcomes) == {"undecided"} and is_kinked(identity):
-        return  # kinks are not either
     if claim.id in UNDECIDED:
         assert set(outcomes) == {"undecided"}
     else:
@@ -87,7 +91,7 @@ def test_second_prover_agrees_at_unequal_sizes(topic, claim):
         assert "proved" in outcomes
 
 
-@pytest.mark.parametrize(("topic", "claim"), CLAIMS, ids=[c.id for _, c in CLAIMS])
+@pytest.mark.parametrize(("topic", "claim"), SOME, ids=[c.id for _, c in SOME])
 def test_only_false_claims_have_counterexamples(topic, claim):
     given = premises(topic.system_of(claim), claim.assumes)
     system, assumes = given.system, given.assumed

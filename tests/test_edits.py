@@ -1,6 +1,7 @@
 """Wrong variants of every claim: all refuted, none undecided, none proved that is false."""
 
 import pytest
+from sampling import taken
 
 from derive import topics
 from derive.edits import edits, equivalent_or_false, suggest
@@ -15,6 +16,7 @@ CLAIMS = [
     for t in map(topics.load, topics.names())
     for c in t.claims
     if c.expected == "holds" and not c.assumes and c.statement
+    if taken(t.system_of(c), c.id)
 ]
 # variants that an operator happens to leave true, with the reason
 EQUIVALENT = {
