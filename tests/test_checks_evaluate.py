@@ -76,6 +76,8 @@ def label(system):
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @pytest.mark.parametrize("system", SYSTEMS, ids=label)
 def test_values_and_adjoints_are_those_of_the_explicit_reader(system, sizes):
+    if system.name == "next_token" and sizes.get("T") == 1:
+        return  # one token has no next one: the mean is of nothing
     sizes, givens = point(system, 1, own(system, sizes))
     values, world = forward_values(system, givens, sizes), explicit(system, givens, sizes)
     for equation in system.equations:

@@ -20,7 +20,7 @@ def test_sizes_are_unequal_and_repeat(system):
         assert min(sizes.values()) >= 2
     assert random_sizes(system, 7) == random_sizes(system, 7)
     draws = {tuple(random_sizes(system, n).items()) for n in range(20)}
-    assert len(draws) > 1
+    assert len(draws) > 1 or not system.dims
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda s: s.name)

@@ -12,7 +12,7 @@ from derive import plots
 from derive.checks.jacobians import Curve
 from derive.cli import app
 from derive.errors import DeriveError
-from derive.plots import vanishing
+from derive.plots import attention, saturation, vanishing
 from derive.report import View
 
 RUN = CliRunner()
@@ -21,8 +21,8 @@ FADING = vanishing.data(SMALL, 0)
 
 
 def test_the_folder_is_the_list() -> None:
-    assert plots.names() == ["vanishing"]
-    assert RUN.invoke(app, ["plot"]).stdout.startswith("vanishing   how far back")
+    assert plots.names() == ["attention", "saturation", "vanishing"]
+    assert "vanishing   how far back" in " ".join(RUN.invoke(app, ["plot"]).stdout.split("\n"))
     with pytest.raises(DeriveError, match="did you mean 'vanishing'"):
         plots.load("vanishin")
 
@@ -75,6 +75,37 @@ def test_the_table_can_be_ascii() -> None:
 def test_bars_follow_the_logarithm() -> None:
     curve = Curve("x", np.array([1.0, 1e-4, 1e-8, 0.0]))
     assert vanishing.bars(curve, 4, (-8, 0), True) == "█▅▁▁"
+
+
+@pytest.mark.parametrize("name", plots.names())
+@pytest.mark.parametrize(("width", "unicode"), [(80, True), (160, True), (160, False)])
+def test_every_table_fits_a_terminal(name: str, width: int, unicode: bool) -> None:
+    plot = plots.load(name)
+    text = plot.table(plot.data({}, 0), View(width=width, unicode=unicode))
+    assert max(map(len, text.splitlines())) <= width
+    assert unicode or text.isascii(), name
+
+
+def test_the_weights_are_those_of_the_lecture() -> None:
+    found = attention.data({}, 0)
+    np.testing.assert_allclose(found.full[1], [0.2483, 0.5035, 0.2483], atol=5e-5)
+    np.testing.assert_allclose(found.causal[1], [0.3302, 0.6698, 0], atol=5e-5)
+    np.testing.assert_allclose(attention.data({"T": 5}, 1).causal.sum(1), 1)
+
+
+def test_scaled_scores_saturate_less() -> None:
+    found = saturation.data({}, 0)
+    plain, scaled, _ = found.slopes
+    # at width 512 the two means differ by far more than their standard errors
+    assert scaled[-1] - plain[-1] > 5 * (found.errors[0, -1] + found.errors[1, -1])
+    assert abs(scaled[-1] - scaled[4]) < 4 * (found.errors[1, -1] + found.errors[1, 4])
+
+
+@pytest.mark.parametrize("name", ["attention", "saturation"])
+@pytest.mark.parametrize("sizes", [{"Q": 3}, {"T": 0}])
+def test_a_bad_size_is_refused(name: str, sizes: dict[str, int]) -> None:
+    with pytest.raises(DeriveError, match=r"size|sources"):
+        plots.load(name).data(sizes, 0)
 
 
 # the command
