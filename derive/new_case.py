@@ -105,11 +105,16 @@ class Draft:
         rng = random.Random(f"{self.topic.name}:{self.seed}:{name}")
         axes = axes_of(self.system, name)
         shape = [int(a) if a.isdigit() else self.sizes[a] for a in axes]
+        if tensor.permutation:
+            return permuted(shape, rng)
         if tensor.onehot:
             return fill(shape[:-1], lambda: Fraction(rng.randrange(shape[-1])))
+        if tensor.binary:
+            return masked(shape, rng)
         places = 10 if self.nice else 100
         most = places if tensor.role == "input" else places // 2
-        return fill(shape, lambda: Fraction(rng.choice((-1, 1)) * rng.randint(1, most), places))
+        signs = (1,) if tensor.nonnegative else (-1, 1)
+        return fill(shape, lambda: Fraction(rng.choice(signs) * rng.randint(1, most), places))
 
     def group(self) -> Group:
         """Return the worked example."""
@@ -126,6 +131,20 @@ def fill(shape: list[int], draw: Callable[[], Fraction]) -> Nested:
     if not shape:
         return draw()
     return tuple(fill(shape[1:], draw) for _ in range(shape[0]))
+
+
+def permuted(shape: list[int], rng: random.Random) -> Nested:
+    """Return the class ids of permutation matrices, one each row."""
+    if len(shape) > 2:
+        return tuple(permuted(shape[1:], rng) for _ in range(shape[0]))
+    return tuple(map(Fraction, rng.sample(range(shape[-1]), shape[-1])))
+
+
+def masked(shape: list[int], rng: random.Random) -> Nested:
+    """Return zeros and ones, the first of each row a one: a row needs a source."""
+    if len(shape) > 1:
+        return tuple(masked(shape[1:], rng) for _ in range(shape[0]))
+    return (Fraction(1), *(Fraction(int(rng.random() < 0.6)) for _ in range(shape[0] - 1)))
 
 
 def onehot(values: Nested, classes: int) -> Nested:

@@ -19,7 +19,7 @@ CLAIMS = [(t, c) for t in map(topics.load, topics.names()) for c in t.claims if 
 SOME = [(t, c) for t, c in CLAIMS if taken(t.system_of(c), c.id)]
 SIZES = (
     {"T": 2, "D": 1, "H": 3, "C": 2, "B": 2, "K": 2, "V": 3},
-    {"T": 3, "D": 2, "H": 1, "C": 2, "B": 1, "K": 3, "V": 2},
+    {"T": 3, "D": 2, "H": 1, "C": 2, "B": 1, "K": 3, "V": 2, "N": 3},
     {"T": 1, "D": 3, "H": 2, "C": 4, "B": 3, "K": 1, "V": 4},
     {"T": 4, "D": 1, "H": 2, "C": 3, "B": 2, "K": 1, "V": 2},
 )
@@ -63,7 +63,7 @@ def is_kinked(identity):
     """Tell whether a statement or its system computes roots, absolute values or steps."""
     sides = [identity.lhs, identity.rhs, *(e.rhs for e in identity.system.equations)]
     nodes = (n for side in sides for n in walk(side))
-    return any(kind(n) in ("sqrt", "abs", "step") for n in nodes)
+    return any(kind(n) in ("sqrt", "abs", "step", "relu") for n in nodes)
 
 
 @pytest.mark.parametrize(("topic", "claim"), SOME, ids=[c.id for _, c in SOME])

@@ -25,16 +25,21 @@ from derive.topics import Topic
 
 RUN = CliRunner()
 FALSE = {
+    "attention_mask.causal-ends-at-the-last-source",
+    "attention_mask.module-true-takes-part",
+    "attention_mask.sdpa-true-is-hidden",
     "clip_grad_norm.has-no-epsilon",
     "clip_grad_norm.returns-norm-after",
     "clip_grad_norm.is-idempotent",
     "clip_grad_value.keeps-direction",
     "clip_grad_value.bounds-the-norm",
+    "gelu.forms-are-equal",
     "gru_cell.resets-before-affine-map",
     "gru_cell.update-gate-writes-candidate",
     "lstm_cell.stacks-output-before-candidate",
     "numel.lstm-with-one-bias",
     "pack_padded_sequence.padding-is-harmless",
+    "relu.slope-at-zero-of-one",
 }
 PROGRAMS = sorted({name.split(".")[0] for name in probes.probes()})
 
