@@ -9,12 +9,9 @@ from derive.topics import load
 from derive.views import breadth, graph_of, views
 
 SYSTEM = load("encoder").systems["pre_norm"].with_loss("linear")
-NORM = "gamma_2[i]*g_R[t,i] - mean(j, gamma_2[j]*g_R[t,j])"
 FALSE = (
-    "dL/db_Q[n,k] = 0",
     "dL/dX[t,i] = sum(n, k, g_Q[n,t,k]*W_Q[n,k,i]) + sum(n, v, g_V[n,t,v]*W_V[n,v,i])",
     "dL/dS[n,t,s] = A[n,t,s]*g_A[n,t,s]",
-    f"dL/dU[t,i] = g_Y[t,i] + ({NORM})/sd_2[t]",
 )
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from derive.checks.saturation import DRAWS, WIDTHS, largest_slopes
 from derive.errors import DeriveError
 from derive.report import View
 
 TITLE = "saturation: the mean largest slope of softmax over the width of queries and keys"
-SOURCES, DRAWS = 16, 400
-WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+SOURCES = 16
 NAMES = ("scores q.k", "scores q.k/sqrt(d_k)", "scores q.k/d_k")
 STYLES = (("#D55E00", "-"), ("#0072B2", (0, (5, 1.5))), ("#000000", (0, (1.5, 1.2))))
 BARS, ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-=+*%#"
@@ -43,26 +43,13 @@ def data(sizes: Mapping[str, int], seed: int) -> Saturation:
     Raises:
         DeriveError: On an unknown size, or one outside its range.
     """
-    import torch
-
     unknown = set(sizes) - {"T", "D", "H"}
     if unknown:
         raise DeriveError(f"saturation has no size {sorted(unknown)[0]!r}", hint="known: T")
     sources = sizes.get("T", SOURCES)
     if not 2 <= sources <= 4096:
         raise DeriveError(f"T is 2 to 4096 sources; found {sources}")
-    made = torch.Generator().manual_seed(seed)
-    means, errors = np.zeros((3, len(WIDTHS))), np.zeros((3, len(WIDTHS)))
-    for column, width in enumerate(WIDTHS):
-        q = torch.randn(DRAWS, 1, width, generator=made, dtype=torch.float64)
-        k = torch.randn(DRAWS, sources, width, generator=made, dtype=torch.float64)
-        scores = (q * k).sum(-1)
-        for row, scale in enumerate((1.0, width**0.5, float(width))):
-            p = torch.softmax(scores / scale, -1)
-            slope = (p * (1 - p)).amax(-1).numpy()
-            means[row, column] = slope.mean()
-            errors[row, column] = slope.std(ddof=1) / np.sqrt(DRAWS)
-    return Saturation(means, errors, sources, seed)
+    return Saturation(*largest_slopes(sources, seed), sources, seed)
 
 
 def caption(found: Saturation) -> str:
