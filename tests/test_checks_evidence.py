@@ -42,7 +42,10 @@ def fresh(monkeypatch):
     sides.side.cache_clear()
 
 
-@pytest.mark.parametrize(("topic", "claim"), CLAIMS, ids=[c.id for _, c in CLAIMS])
+SOME = [(t, c) for t, c in CLAIMS if taken(t.system_of(c), c.id)]
+
+
+@pytest.mark.parametrize(("topic", "claim"), SOME, ids=[c.id for _, c in SOME])
 def test_every_oracle_agrees_with_what_is_expected(topic, claim):
     identity, assumes = read(topic, claim)
     found = evidence_for(identity, assumes=assumes)
