@@ -4,7 +4,7 @@ import zlib
 
 LARGE = 15
 """From how many equations on a system is a block."""
-SHARE = 12
+SHARE = 24
 """One in so many of a block's rows is taken; the choice follows the text and never changes."""
 
 
